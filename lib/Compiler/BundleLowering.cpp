@@ -76,8 +76,13 @@ struct BundleContext {
           llvm::raw_string_ostream os(text);
           if (!text.empty())
             os << "\n";
-          if (auto file = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
-            os << file.getFilename().getValue() << ": ";
+          if (auto file = dyn_cast<FileLineColLoc>(diagnostic.getLocation())) {
+            os << file.getFilename().getValue();
+            // What stands in a JSON file has no line.
+            if (file.getLine() > 1)
+              os << ":" << file.getLine();
+            os << ": ";
+          }
           os << diagnostic.str();
           return success();
         }) {

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import sdsc_bundles
-from sdsc_bundles import add, program, sdsc, sized_add, tensor
+from sdsc_bundles import add, looped_add, program, sdsc, sized_add, tensor
 
 OUT = (["mb", "out"], {"out": 64})
 TRANSPOSED = (["out", "mb"], {"mb": 64})
@@ -386,6 +386,51 @@ def cases():
     yield (
         "bundle.mlir:11: the symbol -1 of sdsc_0.json, of dimension 'mb', must be bound to a size 's0' with granularity 4 and max_value 8 [SDSC-BUNDLE-C8]",
         sized | {"bundle.mlir": unbound.replace("max_value=8", "max_value=16")},
+    )
+    looped = looped_add()["bundle.mlir"]
+    whole = "a loop up to 's0', a multiple of 64 up to 512 (%dim_s0_base), must"
+    yield (
+        f"bundle.mlir:11:3: {whole} have a step that divides the granularity, but has 48, with which iterations would leave out the end of some sizes [SDSC-BUNDLE-C9]",
+        looped_add(step=48),
+    )
+    yield (
+        f"bundle.mlir:11:3: {whole} begin at the constant 0 [SDSC-BUNDLE-C9]",
+        looped_add() | {"bundle.mlir": looped.replace("= %c0 to", "= %step_0 to")},
+    )
+    yield (
+        f"bundle.mlir:11:3: {whole} have a constant step [SDSC-BUNDLE-C9]",
+        looped_add()
+        | {"bundle.mlir": looped.replace("step %step_0 {", "step %dim_s0 {")},
+    )
+    quotient = (
+        "\t\t%half = affine.apply affine_map<()[s0] -> (s0 floordiv 2)>()[%dim_s0]\n"
+        "\t\tscf.for"
+    )
+    ends = f"bundle.mlir:12:3: {whole} end at that size itself: not at a quotient, a sum or a multiple, and no other bound of it may depend on a size [SDSC-BUNDLE-C9]"
+    halved = looped_add(bound="%half")
+    halved["bundle.mlir"] = halved["bundle.mlir"].replace("\t\tscf.for", quotient)
+    yield ends, halved
+    summed = looped_add(bound="%half")
+    summed["bundle.mlir"] = summed["bundle.mlir"].replace(
+        "\t\tscf.for", "\t\t%half = arith.addi %dim_s0, %step_0 : index\n\t\tscf.for"
+    )
+    yield ends, summed
+    # A file with a dimension of many sizes in such a loop.
+    sized = sized_add()
+    lines = sized["bundle.mlir"].split("\n")
+    step = [
+        "\t\t%c0 = arith.constant 0 : index",
+        "\t\t%c4 = arith.constant 4 : index",
+        "\t\tscf.for %i = %c0 to %dim_s0 step %c4 {",
+    ]
+    yield (
+        "bundle.mlir:14:3: an operand depends on 's0', a multiple of 4 up to 8 (%dim_s0_base), but files in a loop up to 's0', a multiple of 4 up to 8 (%dim_s0_base), are for one size [SDSC-BUNDLE-C9]",
+        sized
+        | {
+            "bundle.mlir": "\n".join(
+                [*lines[:10], *step, lines[10], "\t\t}", *lines[11:]]
+            )
+        },
     )
     yield (
         "manifest.json: /version: expected an integer from 0 to 1048576 [SDSC-MANIFEST-C1]",

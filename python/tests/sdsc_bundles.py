@@ -313,6 +313,68 @@ def sized_add(op="add", sizes=None, **more):
     return {"sdsc_0.json": file, "bundle.mlir": "\n".join(lines)}
 
 
+#: How the rows of an argument lie in a looped_add: the file's dimensions from inner to
+#: outer, its gap, and the bytes from row to row, or from tile to tile by its rows.
+STORAGE = {
+    "sticks": (["mb", "out"], {"mb": 448}, 128),
+    "tiles": (["mb", "out"], {}, 2048),
+    "rows": (["out", "mb"], {}, 2048),
+}
+
+
+def looped_add(storage="tiles", slices=2, step=64, bound="%dim_s0"):
+    """Sum of two S x 1024 fp16 tensors, S from 64 to 512, in tiles of 64 rows.
+
+    The example of spec/symbolic-shapes.md, "Route B": the file is of one size.
+    """
+    order, gap, bytes_per_row = STORAGE[storage]
+    dims = {"mb": (64, slices), "out": (1024, 1)}
+    tensors = [
+        tensor(order, symbols=[-1 - slices * n - core for core in range(slices)])
+        | {"gap": gap}
+        for n in range(3)
+    ]
+    file = sdsc("add", dims, [(order, {"out": 64})], tensors)
+    size = "!sdscbundle.input_arg<index, granularity=64, max_value=512>"
+    address = "!sdscbundle.input_arg<index>"
+    parameters = [f"%arg_{n}_base_addr: {address}" for n in range(3)]
+    parameters.append(f"%dim_s0_base: {size}")
+    read = "sdscbundle.input_arg_extract value from"
+    # The second core begins at the second half of a tile's rows.
+    half = 32 * (2048 if storage == "rows" else 128)
+    names = [f"%addr_{n}_{core}" for n in range(3) for core in range(slices)]
+    ids = ", ".join(str(-1 - number) for number in range(3 * slices))
+    lines = [
+        *(
+            f"#map_{core} = affine_map<(d0)[s0] -> (s0 + {bytes_per_row}*d0 + {core * half})>"
+            for core in range(slices)
+        ),
+        "module {",
+        f"\tfunc.func @sdsc_bundle({', '.join(parameters)}) {{",
+        *(
+            f"\t\t%arg_{n} = {read} %arg_{n}_base_addr : {address} -> index"
+            for n in range(3)
+        ),
+        f"\t\t%dim_s0 = {read} %dim_s0_base : {size} -> index",
+        "\t\t%c0 = arith.constant 0 : index",
+        f"\t\t%step_0 = arith.constant {step} : index",
+        f"\t\tscf.for %i = %c0 to {bound} step %step_0 {{",
+        *(
+            f"\t\t\t%addr_{n}_{core} = affine.apply #map_{core}(%i)[%arg_{n}]"
+            for n in range(3)
+            for core in range(slices)
+        ),
+        f"\t\t\tsdscbundle.sdsc_execute ({', '.join(names)}) "
+        f'{{sdsc_filename="sdsc_0.json", "symbol_ids"=[{ids}]}}',
+        "\t\t}",
+        "\t\treturn",
+        "\t}",
+        "}",
+        "",
+    ]
+    return {"sdsc_0.json": file, "bundle.mlir": "\n".join(lines)}
+
+
 def write(folder, files):
     """Write the files of a bundle."""
     folder = Path(folder)

@@ -21,7 +21,7 @@ from commands import (
     says,
 )
 from sdsc_broken import BROKEN, manifest, with_segments
-from sdsc_bundles import add, program, sdsc, sized_add, tensor
+from sdsc_bundles import add, looped_add, program, sdsc, sized_add, tensor
 
 pytestmark = needs_tools
 
@@ -64,6 +64,7 @@ def test_every_rule_is_broken():
     [
         pytest.param(add(), id="alone"),
         pytest.param(sized_add(), id="sizes"),
+        pytest.param(looped_add(), id="loop up to a size"),
         pytest.param(manifest(), id="manifest"),
         pytest.param(
             manifest() | {"bundle.mlir": with_segments("0, 1, 2")}, id="segments"

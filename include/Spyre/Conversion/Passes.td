@@ -31,7 +31,8 @@ def ConvertSpyreGraphToKTIR
       dimension outside the stick.
     - SG-TO-KTIR-C3: in LX, an operand's coordinates are loop dimensions, zeros,
       or constants of dimensions that every core holds whole.
-    - SG-TO-KTIR-C4: loops have constant bounds and carry no values. A tile is a
+    - SG-TO-KTIR-C4: loops have constant bounds, or run up to a symbol
+      (SG-SYMBOL-C4), and carry no values. A tile is a
       dense part of a whole buffer in device memory whose layout is relative to
       its shape. It starts at whole sticks, at constants or at induction
       variables.

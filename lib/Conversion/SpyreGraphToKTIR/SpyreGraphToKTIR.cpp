@@ -257,6 +257,12 @@ LogicalResult SequenceBuilder::lower(scf::ForOp loop) {
   if (!llvm::all_of(bounds, [](Value bound) { return bound; }) ||
       loop.getNumResults() != 0)
     return loop.emitOpError("must have constant bounds and carry nothing");
+  if (std::optional<LoopBound> bound = getLoopBound(loop)) {
+    bounds[1] = symbolValues[bound->symbol];
+    if (bound->divisor != 1)
+      bounds[1] = arith::DivUIOp::create(builder, loop.getLoc(), bounds[1],
+                                         getIndexConstant(bound->divisor));
+  }
   auto lowered = scf::ForOp::create(builder, loop.getLoc(), bounds[0],
                                     bounds[1], bounds[2]);
   indices[loop.getInductionVar()] = lowered.getInductionVar();

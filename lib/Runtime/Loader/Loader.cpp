@@ -23,6 +23,8 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace spyre::runtime;
 
@@ -122,16 +124,33 @@ static LogicalResult loadSizes(func::FuncOp entry, unsigned number,
   if (!info.layout)
     return fail("stands beside no layout");
   AffineMap map = attribute.getValue();
+  SmallVector<int64_t> granularity;
+  for (BlockArgument argument : entry.getArguments())
+    if (auto type = dyn_cast<ktdp::RuntimeArgType>(argument.getType()))
+      granularity.push_back(type.getGranularity().value_or(1));
   for (AffineExpr expr : map.getResults()) {
+    ArgumentInfo::Size &size = info.sizes.emplace_back();
+    if (auto quotient = dyn_cast<AffineBinaryOpExpr>(expr);
+        quotient && quotient.getKind() == AffineExprKind::FloorDiv)
+      if (auto divisor = dyn_cast<AffineConstantExpr>(quotient.getRHS());
+          divisor && divisor.getValue() > 0) {
+        size.divisor = divisor.getValue();
+        expr = quotient.getLHS();
+      }
     SimpleAffineExprFlattener flattener(0, map.getNumSymbols());
     if (failed(flattener.walkPostOrder(expr)) || !flattener.localExprs.empty())
-      return fail("must be linear");
+      return fail("must be linear, or that divided by a number");
     ArrayRef<int64_t> form = flattener.operandExprStack.back();
-    ArgumentInfo::Size &size = info.sizes.emplace_back();
     size.constant = form.back();
+    bool isWhole = size.constant % size.divisor == 0;
     for (auto [symbol, factor] : llvm::enumerate(form.drop_back()))
-      if (factor != 0)
+      if (factor != 0) {
         size.terms.emplace_back(symbol, factor);
+        int64_t step = symbol < granularity.size() ? granularity[symbol] : 1;
+        isWhole &= step % (size.divisor / std::gcd(factor, size.divisor)) == 0;
+      }
+    if (!isWhole)
+      return fail("must divide by what divides the sizes");
   }
   try {
     info.deviceDims =

@@ -13,7 +13,7 @@ int64_t ArgumentInfo::Size::at(const std::vector<int64_t> &values) const {
   int64_t size = constant;
   for (auto [argument, factor] : terms)
     size += factor * values[argument];
-  return size;
+  return size / divisor;
 }
 
 std::string ArgumentInfo::checkSize(int64_t value) const {

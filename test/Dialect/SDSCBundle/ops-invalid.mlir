@@ -10,6 +10,24 @@ func.func @f(%a: !sdscbundle.input_arg<i64>) {
 
 // -----
 
+// SDSCBUNDLE-EXTRACT-C2
+func.func @f(%a: !sdscbundle.input_arg<index>) {
+  // expected-error @below {{only a size has a max_value, but the argument is '!sdscbundle.input_arg<index>'}}
+  %0 = sdscbundle.input_arg_extract max_value from %a : !sdscbundle.input_arg<index> -> index
+  return
+}
+
+// -----
+
+// SDSCBUNDLE-EXTRACT-C2
+func.func @f(%a: !sdscbundle.input_arg<index>) {
+  // expected-error @below {{only a size has a granularity, but the argument is '!sdscbundle.input_arg<index>'}}
+  %0 = sdscbundle.input_arg_extract granularity from %a : !sdscbundle.input_arg<index> -> index
+  return
+}
+
+// -----
+
 // SDSCBUNDLE-EXECUTE-C1
 func.func @f() {
   %c = arith.constant 128 : index

@@ -11,3 +11,14 @@ func.func @sdsc_bundle(%arg_0_base_addr: !sdscbundle.input_arg<index>) {
   sdscbundle.sdsc_execute () {sdsc_filename="sdsc_1.json"}
   return
 }
+
+// CHECK: func.func @sizes(%[[SIZE:.*]]: !sdscbundle.input_arg<index, granularity = 64, max_value = 512>)
+func.func @sizes(%dim_s0_base: !sdscbundle.input_arg<index, granularity=64, max_value=512>) {
+  // CHECK: sdscbundle.input_arg_extract value from %[[SIZE]]
+  %0 = sdscbundle.input_arg_extract value from %dim_s0_base : !sdscbundle.input_arg<index, granularity=64, max_value=512> -> index
+  // CHECK: sdscbundle.input_arg_extract granularity from %[[SIZE]]
+  %1 = sdscbundle.input_arg_extract granularity from %dim_s0_base : !sdscbundle.input_arg<index, granularity=64, max_value=512> -> index
+  // CHECK: sdscbundle.input_arg_extract max_value from %[[SIZE]]
+  %2 = sdscbundle.input_arg_extract max_value from %dim_s0_base : !sdscbundle.input_arg<index, granularity=64, max_value=512> -> index
+  return
+}

@@ -112,3 +112,57 @@ func.func @most(%x: tensor<8xf16> {spyre_graph.used_map = affine_map<()[s] -> (s
     attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 9>]} {
   return
 }
+
+// -----
+
+func.func @remainder() attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 32 to 96 by 32>]} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c96 = arith.constant 96 : index
+  // SG-SYMBOL-C4
+  // expected-error@+1 {{spyre_graph.bound_map is of 's' from 32 to 96 by 32, which iterations of 64 x 1 would leave a part of out}}
+  scf.for %i = %c0 to %c96 step %c64 {
+  } {spyre_graph.bound_map = affine_map<()[s] -> (s)>}
+  return
+}
+
+// -----
+
+func.func @quotient() attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 32 to 96 by 32>]} {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c24 = arith.constant 24 : index
+  // A quarter by 8 is 32, a quarter by 4 is 16.
+  scf.for %i = %c0 to %c24 step %c4 {
+  } {spyre_graph.bound_map = affine_map<()[s] -> (s floordiv 4)>}
+  // SG-SYMBOL-C4
+  // expected-error@+1 {{spyre_graph.bound_map must be one symbol, or one divided by a number, but is}}
+  scf.for %i = %c0 to %c24 step %c4 {
+  } {spyre_graph.bound_map = affine_map<()[s] -> (s ceildiv 4)>}
+  return
+}
+
+// -----
+
+func.func @begin() attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 32 to 96 by 32>]} {
+  %c32 = arith.constant 32 : index
+  %c96 = arith.constant 96 : index
+  // SG-SYMBOL-C4
+  // expected-error@+1 {{spyre_graph.bound_map must be of an scf.for from 0 to the largest size by a constant step}}
+  scf.for %i = %c32 to %c96 step %c32 {
+  } {spyre_graph.bound_map = affine_map<()[s] -> (s)>}
+  return
+}
+
+// -----
+
+func.func @largest() attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 32 to 96 by 32>]} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  // SG-SYMBOL-C4
+  // expected-error@+1 {{spyre_graph.bound_map must have results from 1 to what they stand beside}}
+  scf.for %i = %c0 to %c64 step %c32 {
+  } {spyre_graph.bound_map = affine_map<()[s] -> (s)>}
+  return
+}

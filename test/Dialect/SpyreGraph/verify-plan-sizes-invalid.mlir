@@ -153,3 +153,77 @@ func.func @halves(%x: memref<512x64xf16, #l>, %y: memref<256x64xf16, #l> {spyre_
   spyre_graph.sum ins(%a : memref<512x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {dims = array<i64: 0>, maps = [affine_map<(k, i, j) -> (k * 256 + i, j)>, affine_map<(k, i, j) -> (i, j)>], extents = array<i64: 2, 256, 64>, extent_map = affine_map<()[s] -> (2, s, 64)>, division = #spyre_graph.division<splits = [1, 1, 1], chunks = [2, 256, 64], chunk_map = affine_map<()[s] -> (2, s, 64)>>}
   return
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+
+
+// A loop over all tiles, whatever the size: 4 sizes.
+// expected-note @+1 {{where s is 64}}
+func.func @all_tiles(%x: memref<256x64xf16, #l> {spyre_graph.used_map = #rows},
+                    %y: memref<256x64xf16, #l> {spyre_graph.used_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 64 to 256 by 64>]} {
+  %c0 = arith.constant 0 : index
+  %step = arith.constant 64 : index
+  %end = arith.constant 256 : index
+  scf.for %i = %c0 to %end step %step {
+    // SG-PLAN-C13
+    // expected-error @+1 {{takes coordinates 0 to 255 of dimension 0, whose extent is 64}}
+    %a = memref.subview %x[%i, 0] [64, 64] [1, 1] : memref<256x64xf16, #l> to memref<64x64xf16, strided<[64, 1], offset: ?>, #l>
+    %b = memref.subview %y[%i, 0] [64, 64] [1, 1] : memref<256x64xf16, #l> to memref<64x64xf16, strided<[64, 1], offset: ?>, #l>
+    spyre_graph.neg ins(%a : memref<64x64xf16, strided<[64, 1], offset: ?>, #l>) outs(%b : memref<64x64xf16, strided<[64, 1], offset: ?>, #l>) {maps = [#id, #id], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
+  }
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+
+
+// 64 sizes.
+func.func @all_of_many_tiles(%x: memref<256x64xf16, #l> {spyre_graph.used_map = #rows},
+                    %y: memref<256x64xf16, #l> {spyre_graph.used_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 4 to 256 by 4>]} {
+  %c0 = arith.constant 0 : index
+  %step = arith.constant 4 : index
+  %end = arith.constant 256 : index
+  scf.for %i = %c0 to %end step %step {
+    // SG-PLAN-C13
+    // expected-error @+1 {{where s is 4, takes coordinates of dimension 0 beyond its 4 elements}}
+    %a = memref.subview %x[%i, 0] [4, 64] [1, 1] : memref<256x64xf16, #l> to memref<4x64xf16, strided<[64, 1], offset: ?>, #l>
+    %b = memref.subview %y[%i, 0] [4, 64] [1, 1] : memref<256x64xf16, #l> to memref<4x64xf16, strided<[64, 1], offset: ?>, #l>
+    spyre_graph.neg ins(%a : memref<4x64xf16, strided<[64, 1], offset: ?>, #l>) outs(%b : memref<4x64xf16, strided<[64, 1], offset: ?>, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>}
+  }
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+
+// 64 sizes: what a loop up to one has not written is read.
+func.func @half_written(%x: memref<256x64xf16, #l> {spyre_graph.used_map = #rows},
+                        %y: memref<256x64xf16, #l>)
+    attributes {spyre_graph.pool_size = 32768 : i64, spyre_graph.symbols = [#spyre_graph.symbol<"s", 4 to 256 by 4>]} {
+  %c0 = arith.constant 0 : index
+  %step = arith.constant 4 : index
+  %end = arith.constant 256 : index
+  %p = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<256x64xf16, #l>
+  scf.for %i = %c0 to %end step %step {
+    %a = memref.subview %x[%i, 0] [4, 64] [1, 1] : memref<256x64xf16, #l> to memref<4x64xf16, strided<[64, 1], offset: ?>, #l>
+    %b = memref.subview %p[%i, 0] [4, 64] [1, 1] : memref<256x64xf16, #l> to memref<4x64xf16, strided<[64, 1], offset: ?>, #l>
+    spyre_graph.neg ins(%a : memref<4x64xf16, strided<[64, 1], offset: ?>, #l>) outs(%b : memref<4x64xf16, strided<[64, 1], offset: ?>, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>}
+  } {spyre_graph.bound_map = affine_map<()[s] -> (s)>}
+  // SG-PLAN-C13
+  // expected-error @+1 {{accesses dimension 0 of a buffer that a loop up to 's' writes, but not in tiles of such a loop}}
+  spyre_graph.neg ins(%p : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64]>}
+  return
+}

@@ -28,14 +28,11 @@
 // RUN: not spyre-translate --to-superdsc %t/uneven.mlir -o %t/uneven 2>&1 | FileCheck %s --check-prefix=UNEVEN
 // UNEVEN: uneven.mlir:4:3: error: 'spyre_graph.exp' op SuperDSC cannot express 'n' from 16 to 192 in loop 0: 3 slices must divide its step, 16
 
-// The size as the bound of a loop around static files is read, and refused.
-// RUN: mkdir %t/loop && cp %t/loop.mlir %t/loop/bundle.mlir
-// RUN: not spyre-translate --validate-superdsc %t/loop | FileCheck %s --check-prefix=LOOP
-// LOOP: bundle.mlir:5:3: a loop up to a size is known, but the toolchain cannot execute it: 'rows' must be a symbol of dimensions [SDSC-BUNDLE-C1]
-// RUN: mkdir %t/named && sed 's/dim_rows_base/rows/' %t/loop.mlir > %t/named/bundle.mlir
+// Parameters of bundle.mlir that are sizes.
+// RUN: mkdir %t/named && sed 's/dim_rows_base/rows/' %t/parameter.mlir > %t/named/bundle.mlir
 // RUN: not spyre-translate --validate-superdsc %t/named | FileCheck %s --check-prefix=NAMED
 // NAMED: bundle.mlir:1:1: parameter 0, a size, must be named %dim_<symbol>_base, differently from others, and be at most 2^40 [SDSC-BUNDLE-C1]
-// RUN: mkdir %t/range && sed 's/max_value=512/max_value=100/' %t/loop.mlir > %t/range/bundle.mlir
+// RUN: mkdir %t/range && sed 's/max_value=512/max_value=100/' %t/parameter.mlir > %t/range/bundle.mlir
 // RUN: not spyre-translate --validate-superdsc %t/range | FileCheck %s --check-prefix=RANGE
 // RANGE: bundle.mlir:1:{{[0-9]+}}: a size is a multiple of granularity up to max_value, which is one, too, found granularity 64 and max_value 100 [SDSC-BUNDLE-C1]
 
@@ -81,13 +78,7 @@ func.func @main(%x: memref<192x64xf16, #l> {spyre_graph.name = "x", spyre_graph.
   return
 }
 
-//--- loop.mlir
+//--- parameter.mlir
 func.func @sdsc_bundle(%dim_rows_base: !sdscbundle.input_arg<index, granularity=64, max_value=512>) {
-  %n = sdscbundle.input_arg_extract value from %dim_rows_base : !sdscbundle.input_arg<index, granularity=64, max_value=512> -> index
-  %c0 = arith.constant 0 : index
-  %c64 = arith.constant 64 : index
-  scf.for %i = %c0 to %n step %c64 {
-    sdscbundle.sdsc_execute () {sdsc_filename="sdsc_0.json"}
-  }
   return
 }

@@ -83,6 +83,40 @@ module {
 }
 )";
 
+static const char kSizeLoop[] =
+    R"(#map_0 = affine_map<(d0)[s0] -> (s0 + 128*d0)>
+module {
+	func.func @sdsc_bundle(%arg_0_base_addr: !sdscbundle.input_arg<index>, %arg_1_base_addr: !sdscbundle.input_arg<index>, %dim_s_base: !sdscbundle.input_arg<index, granularity=8, max_value=32>) {
+		%arg_0 = sdscbundle.input_arg_extract value from %arg_0_base_addr : !sdscbundle.input_arg<index> -> index
+		%arg_1 = sdscbundle.input_arg_extract value from %arg_1_base_addr : !sdscbundle.input_arg<index> -> index
+		%dim_s = sdscbundle.input_arg_extract value from %dim_s_base : !sdscbundle.input_arg<index, granularity=8, max_value=32> -> index
+		%c0 = arith.constant 0 : index
+		%step_0 = arith.constant 8 : index
+		scf.for %i_0 = %c0 to %dim_s step %step_0 {
+			%addr_0 = affine.apply #map_0(%i_0)[%arg_0]
+			%addr_1 = affine.apply #map_0(%i_0)[%arg_1]
+			sdscbundle.sdsc_execute (%addr_0, %addr_1) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, -2]}
+		}
+		return
+	}
+}
+)";
+
+/// A tile of 8 rows of up to 32, as kSizeLoop executes it.
+static Sdsc makeTile() {
+  Sdsc sdsc = makeSdsc("abs", {{"mb", 8, 1, 0}, {"out", 128, 1, 0}},
+                       {{"OUTPUT", {0, 1}, {{1, 64}}}});
+  for (int64_t number = 0; number < 2; ++number) {
+    sdsc.tensors.push_back(makeTensor(sdsc, {0, 1}, 0));
+    sdsc.tensors.back().gap[0] = 24;
+    sdsc.tensors.back().symbolic = true;
+    sdsc.tensors.back().addresses = {-1 - number};
+  }
+  sdsc.inputs = {0};
+  sdsc.outputs = {1};
+  return sdsc;
+}
+
 //===----------------------------------------------------------------------===//
 // Mutants
 //===----------------------------------------------------------------------===//
@@ -176,6 +210,45 @@ TEST(Fuzz, Programs) {
     valid += parsed;
   }
   std::printf("%zu mutants of bundle.mlir, %zu valid\n", count, valid);
+}
+
+TEST(Fuzz, SizeLoops) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::ScopedDiagnosticHandler silence(
+      &context, [](mlir::Diagnostic &) { return mlir::success(); });
+  Mutator mutator(getSetting("SPYRE_FUZZ_SEED", 5));
+  size_t count = getSetting("SPYRE_FUZZ_MUTANTS", 6000) / 4, numRaised = 0;
+  for (size_t i = 0; i <= count; ++i) {
+    Report report;
+    std::optional<Bundle> parsed = parseBundle(
+        i == 0 ? kSizeLoop : mutator.mutate(kSizeLoop), "bundle.mlir", report);
+    EXPECT_EQ(parsed.has_value(), report.ok()) << report.toText();
+    if (i == 0) {
+      ASSERT_TRUE(parsed);
+      EXPECT_EQ(printBundle(*parsed), kSizeLoop);
+    }
+    // The loader has made sure that files are there.
+    std::vector<Step> pending = parsed ? parsed->steps : std::vector<Step>();
+    bool isKnown = parsed.has_value();
+    while (!pending.empty()) {
+      Step step = std::move(pending.back());
+      pending.pop_back();
+      pending.insert(pending.end(), step.body.begin(), step.body.end());
+      isKnown &= step.isLoop() || step.file == "sdsc_0.json";
+    }
+    if (!isKnown)
+      continue;
+    BundleProgram program;
+    LoadedBundle &bundle = program.bundles.emplace_back();
+    bundle.folder = ".";
+    bundle.bundle = std::move(*parsed);
+    bundle.files.emplace("sdsc_0.json", makeTile());
+    bool isRaised = static_cast<bool>(raiseProgram(program, {}, &context));
+    ASSERT_TRUE(i > 0 || isRaised) << "the base must be valid";
+    numRaised += isRaised;
+  }
+  std::printf("%zu mutants of a loop up to a size, %zu raised\n", count,
+              numRaised);
 }
 
 TEST(Fuzz, Manifests) {

@@ -64,9 +64,9 @@ struct ArgumentInfo {
   /// Such a size: what is wrong with a value, or nothing.
   std::string checkSize(int64_t value) const;
   /// A size: constant + sum of factor x (value of the run-time argument of that
-  /// number, counted from 0).
+  /// number, counted from 0), divided by a number that divides it in each run.
   struct Size {
-    int64_t constant = 0;
+    int64_t constant = 0, divisor = 1;
     std::vector<std::pair<int, int64_t>> terms;
     int64_t at(const std::vector<int64_t> &values) const;
   };

@@ -11,6 +11,7 @@ using namespace mlir;
 using namespace mlir::sdscbundle;
 
 #include "Spyre/Dialect/SDSCBundle/IR/SDSCBundleDialect.cpp.inc"
+#include "Spyre/Dialect/SDSCBundle/IR/SDSCBundleEnums.cpp.inc"
 #define GET_TYPEDEF_CLASSES
 #include "Spyre/Dialect/SDSCBundle/IR/SDSCBundleTypes.cpp.inc"
 #define GET_OP_CLASSES
@@ -49,6 +50,12 @@ LogicalResult InputArgExtractOp::verify() {
     return emitOpError() << "result type " << getValue().getType()
                          << " must be the type inside the argument's, "
                          << inner;
+  // SDSCBUNDLE-EXTRACT-C2
+  if (getKind() != InputArgExtractKind::value &&
+      !getArgument().getType().getGranularity())
+    return emitOpError() << "only a size has a "
+                         << stringifyInputArgExtractKind(getKind())
+                         << ", but the argument is " << getArgument().getType();
   return success();
 }
 

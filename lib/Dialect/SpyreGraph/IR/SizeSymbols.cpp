@@ -9,6 +9,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -43,6 +44,67 @@ SmallVector<SizeSymbolAttr> spyre_graph::getSizeSymbols(Operation *op) {
       if (auto symbol = dyn_cast<SizeSymbolAttr>(entry))
         symbols.push_back(symbol);
   return symbols;
+}
+
+std::string spyre_graph::describe(SizeSymbolAttr symbol) {
+  std::string text = "'" + symbol.getName().str() + "' from " +
+                     std::to_string(symbol.getLeast()) + " to " +
+                     std::to_string(symbol.getMost());
+  if (symbol.getStep() != 1)
+    text += " by " + std::to_string(symbol.getStep());
+  return text;
+}
+
+std::optional<LoopBound> spyre_graph::getLoopBound(Operation *loop) {
+  auto map = loop->getAttrOfType<AffineMapAttr>(kBoundMapAttrName);
+  if (!map || map.getValue().getNumResults() != 1)
+    return std::nullopt;
+  AffineExpr expr = map.getValue().getResult(0);
+  LoopBound bound;
+  if (auto quotient = dyn_cast<AffineBinaryOpExpr>(expr);
+      quotient && quotient.getKind() == AffineExprKind::FloorDiv) {
+    auto divisor = dyn_cast<AffineConstantExpr>(quotient.getRHS());
+    if (!divisor || divisor.getValue() < 1)
+      return std::nullopt;
+    bound.divisor = divisor.getValue();
+    expr = quotient.getLHS();
+  }
+  auto symbol = dyn_cast<AffineSymbolExpr>(expr);
+  if (!symbol)
+    return std::nullopt;
+  bound.symbol = symbol.getPosition();
+  return bound;
+}
+
+LogicalResult spyre_graph::verifyLoopBound(Operation *op, Attribute attribute) {
+  // SG-SYMBOL-C4
+  auto loop = dyn_cast<scf::ForOp>(op);
+  std::optional<int64_t> low, high, step;
+  if (loop) {
+    low = getConstantIntValue(loop.getLowerBound());
+    high = getConstantIntValue(loop.getUpperBound());
+    step = getConstantIntValue(loop.getStep());
+  }
+  auto fail = [&] { return op->emitOpError() << kBoundMapAttrName << " "; };
+  if (low != 0 || !high || !step || *step < 1)
+    return fail() << "must be of an scf.for from 0 to the largest size by a "
+                     "constant step";
+  SmallVector<SizeSymbolAttr> symbols = getSizeSymbols(op);
+  auto map = dyn_cast<AffineMapAttr>(attribute);
+  if (!map || failed(verifySizeMap(map.getValue(), {*high}, symbols, fail)))
+    return map ? failure() : fail() << "must be an affine map";
+  std::optional<LoopBound> bound = getLoopBound(op);
+  if (!bound)
+    return fail() << "must be one symbol, or one divided by a number, but is "
+                  << attribute;
+  SizeSymbolAttr symbol = symbols[bound->symbol];
+  int64_t tile;
+  if (llvm::MulOverflow(bound->divisor, *step, tile) ||
+      symbol.getStep() % tile != 0)
+    return fail() << "is of " << describe(symbol) << ", which iterations of "
+                  << *step << " x " << bound->divisor
+                  << " would leave a part of out";
+  return success();
 }
 
 std::pair<int64_t, int64_t>

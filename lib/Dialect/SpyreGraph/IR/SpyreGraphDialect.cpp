@@ -81,6 +81,8 @@ SpyreGraphDialect::verifyOperationAttribute(Operation *op,
                 "on a function, but is "
              << attribute.getValue();
   }
+  if (attribute.getName() == kBoundMapAttrName)
+    return verifyLoopBound(op, attribute.getValue());
   // SG-DEVICE-C1 and SG-DEVICE-C2
   if (attribute.getName() == kDeviceAttrName)
     return verifyDeviceAttr(op, attribute.getValue());

@@ -44,8 +44,8 @@ static void orderByLayout(BufferShape &shape) {
   for (unsigned &dim : shape.order)
     dim = position[dim];
   shape.sizes.clear();
-  for (const auto &[dim, name] : old.sizes)
-    shape.sizes[position[dim]] = name;
+  for (const auto &[dim, size] : old.sizes)
+    shape.sizes[position[dim]] = size;
   shape.stick = position[stick];
 }
 
@@ -77,7 +77,7 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
                                     static_cast<uint64_t>(extent))
         extent = extents[dim];
       if (const std::optional<DimSymbol> &symbol = sdsc.dims[dim].symbol)
-        result.sizes[positions[dim]] = symbol->name;
+        result.sizes[positions[dim]] = {symbol->name};
       result.shape.push_back(extent);
       if (dim == sticks.back().dim && own.stick > 1)
         result.stick = positions[dim];
@@ -122,6 +122,64 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
 static size_t getStickPosition(const BufferShape &shape) {
   return llvm::find(shape.order, static_cast<unsigned>(shape.stick)) -
          shape.order.begin();
+}
+
+/// Inserts a dimension in front of another one, outside of so many others in
+/// memory.
+static void insertDim(BufferShape &shape, unsigned before, size_t outside,
+                      int64_t extent) {
+  shape.shape.insert(shape.shape.begin() + before, extent);
+  auto moved = [&](unsigned dim) { return dim + (dim >= before); };
+  for (unsigned &dim : shape.order)
+    dim = moved(dim);
+  shape.order.insert(shape.order.begin() + outside, before);
+  if (shape.stick >= 0)
+    shape.stick = moved(shape.stick);
+  std::map<unsigned, DimSize> sizes;
+  for (const auto &[dim, size] : shape.sizes)
+    sizes[moved(dim)] = size;
+  shape.sizes = std::move(sizes);
+}
+
+void spyre::superdsc::addRoom(BufferShape &shape, const SizeParameter &size,
+                              int64_t tile, int64_t sticks) {
+  int64_t elements = ::spyre::elemsPerStick(shape.format) / shape.packed;
+  int64_t stride = 1;
+  std::optional<unsigned> found;
+  for (auto [position, dim] : llvm::enumerate(shape.order)) {
+    int64_t step = static_cast<int>(dim) == shape.stick ? elements
+                   : position == 0                      ? shape.packed
+                                                        : 1;
+    int64_t extent = shape.shape[dim];
+    bool isOutermost = llvm::all_of(
+        ArrayRef(shape.order).drop_front(position + 1), [&](unsigned other) {
+          return shape.shape[other] <=
+                 (static_cast<int>(other) == shape.stick ? elements : 1);
+        });
+    if (tile % step == 0 && stride * (tile / step) == sticks &&
+        (extent == size.maximum || (isOutermost && extent == tile)))
+      found = dim;
+    stride *= llvm::divideCeilSigned(extent, step);
+  }
+  // More room than there are addresses is none.
+  int64_t before = found ? shape.shape[*found] : tile, bytes;
+  if (llvm::MulOverflow(stride * ::spyre::kStickBytes, size.maximum / before,
+                        bytes) ||
+      bytes > kSegmentBytes)
+    return;
+  if (found) {
+    shape.shape[*found] = size.maximum;
+    shape.sizes[*found] = {size.name};
+  } else if (stride == sticks) {
+    insertDim(shape, 0, shape.order.size(), size.maximum / tile);
+    shape.sizes[0] = {size.name, tile};
+  } else {
+    return;
+  }
+  // Tiles are parts of generic-stick layouts, which have a dimension inside of
+  // the stick's.
+  if (shape.stick >= 0 && shape.packed == 1 && getStickPosition(shape) == 0)
+    insertDim(shape, shape.stick, 0, 1);
 }
 
 BufferShape spyre::superdsc::makeGeneric(const BufferShape &shape) {

@@ -13,13 +13,19 @@
 
 namespace spyre::superdsc {
 
+/// What a dimension is that is of many sizes: one of them divided by a number.
+struct DimSize {
+  std::string name;
+  int64_t divisor = 1;
+};
+
 /// A tensor as a buffer of its own, where no manifest says what it is part of:
 /// row-major over the dimensions along which it varies.
 struct BufferShape {
   DataFormat format = DataFormat::SEN169_FP16;
   std::vector<int64_t> shape;
-  /// The names of the sizes that dimensions are, where they are of many.
-  std::map<unsigned, std::string> sizes;
+  /// What dimensions are that are of many sizes.
+  std::map<unsigned, DimSize> sizes;
   /// Positions in `shape` from inner to outer device dimension.
   std::vector<unsigned> order;
   /// Position of the stick dimension, or -1 for one element per stick.
@@ -33,6 +39,13 @@ mlir::FailureOr<BufferShape> getBufferShape(const Sdsc &sdsc, unsigned number,
                                             mlir::ArrayRef<int64_t> extents,
                                             mlir::Location loc,
                                             bool isDefault = false);
+
+/// Gives a tensor that a loop moves by `sticks` per `tile` elements of a size
+/// room for all of them: in the dimension that they are of, or, if the tiles
+/// follow each other in memory, in an outermost dimension that counts them.
+/// Leaves a tensor as it is that has no such dimension.
+void addRoom(BufferShape &shape, const SizeParameter &size, int64_t tile,
+             int64_t sticks);
 
 /// Describes the same memory by dimensions that a generic-stick layout allows.
 BufferShape makeGeneric(const BufferShape &shape);

@@ -17,6 +17,17 @@ using namespace spyre::superdsc;
 /// Executions that loops may unroll to.
 static constexpr int64_t kMaxExecutions = 1 << 18;
 
+Location ExecutionNode::getLoopLocation(MLIRContext *context) const {
+  return FileLineColLoc::get(context, getPrefix(bundle->folder) + kBundleFile,
+                             step->line, 1);
+}
+
+std::string spyre::superdsc::describe(const SizeParameter &size) {
+  return "'" + size.name + "', a multiple of " +
+         std::to_string(size.granularity) + " up to " +
+         std::to_string(size.maximum);
+}
+
 /// Whether some tensor's stick lies along a dimension.
 static bool isStick(const Sdsc &sdsc, unsigned dim) {
   return llvm::any_of(sdsc.labels, [&](const Label &label) {
@@ -217,6 +228,11 @@ LogicalResult ExecutionCollector::collectSteps(
     node.bundle = &bundle;
     node.said = said;
     node.step = &step;
+    if (const SizeParameter *size = node.getSize(); size && !isKept)
+      return emitError(node.getLoopLocation(context))
+             << "the loop up to " << describe(*size)
+             << ", stands in one that does not move tiles, which the toolchain "
+                "cannot execute";
     std::vector<ExecutionNode> &body = isKept ? node.body : nodes;
     loops.push_back({0, isKept});
     do {

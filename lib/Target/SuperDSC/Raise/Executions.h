@@ -49,7 +49,17 @@ struct ExecutionNode {
   const LoadedBundle *bundle = nullptr;
   const ManifestBundle *said = nullptr;
   const Step *step = nullptr;
+
+  /// The size that a loop runs up to, or null.
+  const SizeParameter *getSize() const {
+    return step && step->size ? &bundle->bundle.sizes[*step->size] : nullptr;
+  }
+  /// The line of bundle.mlir that a loop stands in.
+  mlir::Location getLoopLocation(mlir::MLIRContext *context) const;
 };
+
+/// "'s0', a multiple of 64 up to 512".
+std::string describe(const SizeParameter &size);
 
 /// A loop of bundle.mlir around an execution.
 struct Iteration {
@@ -69,7 +79,7 @@ public:
   mlir::FailureOr<std::vector<ExecutionNode>> collect();
 
   /// The executions of a loop that stands in no other, one iteration after the
-  /// other.
+  /// other. How often loops up to sizes run is not known: they are an error.
   mlir::FailureOr<std::vector<ExecutionNode>> unroll(const ExecutionNode &loop);
 
 private:

@@ -33,6 +33,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -47,6 +48,9 @@ struct TileLoop {
   /// says.
   int64_t tile = 0, low = 0;
   Value variable = {};
+  /// Of a loop up to a size, how many elements of it an iteration is; else 0.
+  /// A tensor's dimension is that size, or a quotient of it.
+  int64_t sizeStep = 0;
 };
 
 class Raiser {
@@ -60,15 +64,19 @@ public:
 
 private:
   void collectSizes();
+  /// The size, divided, in the symbols.
+  AffineExpr getSizeExpr(const DimSize &size) const;
   /// The map of the symbols to `numbers`, of which those in `sizes` are the
   /// largest of that name; null if there are none of them.
   AffineMap getSizeMap(ArrayRef<int64_t> numbers,
-                       const std::map<unsigned, std::string> &sizes) const;
+                       const std::map<unsigned, DimSize> &sizes) const;
   void setSizes(const Sdsc &sdsc, NamedAttrList &attributes) const;
   LogicalResult makeArguments();
   template <typename Function>
-  static LogicalResult forEachExecution(ArrayRef<ExecutionNode> nodes,
-                                        Function function);
+  static LogicalResult
+  forEachExecution(ArrayRef<ExecutionNode> nodes,
+                   SmallVectorImpl<const ExecutionNode *> &loops,
+                   Function function);
   FailureOr<Value> getBuffer(const Execution &execution, unsigned tensor);
   FailureOr<AccessMap> getAccess(const Execution &execution, unsigned tensor,
                                  Value buffer, ArrayRef<unsigned> loopOf);
@@ -94,6 +102,8 @@ private:
   /// What a launch binds beside the arguments, and the numbers by names.
   std::vector<SizeParameter> sizes;
   std::map<std::string, unsigned> sizeNumbers;
+  /// Those that some argument has, from which a launch can take them.
+  std::set<std::string> argumentSizes;
   /// The outermost loop being raised. Buffers are allocated before it.
   Operation *outermostLoop = nullptr;
   /// Number of each argument's parameter.
@@ -108,13 +118,23 @@ private:
 // Arguments and buffers
 //===----------------------------------------------------------------------===//
 
+/// `loops`: those around the nodes.
 template <typename Function>
-LogicalResult Raiser::forEachExecution(ArrayRef<ExecutionNode> nodes,
-                                       Function function) {
-  for (const ExecutionNode &node : nodes)
-    if (node.execution ? failed(function(*node.execution))
-                       : failed(forEachExecution(node.body, function)))
+LogicalResult
+Raiser::forEachExecution(ArrayRef<ExecutionNode> nodes,
+                         SmallVectorImpl<const ExecutionNode *> &loops,
+                         Function function) {
+  for (const ExecutionNode &node : nodes) {
+    if (node.execution) {
+      if (failed(function(*node.execution)))
+        return failure();
+      continue;
+    }
+    loops.push_back(&node);
+    if (failed(forEachExecution(node.body, loops, function)))
       return failure();
+    loops.pop_back();
+  }
   return success();
 }
 
@@ -130,15 +150,18 @@ void Raiser::collectSizes() {
     sizeNumbers[size.name] = number;
 }
 
+AffineExpr Raiser::getSizeExpr(const DimSize &size) const {
+  AffineExpr symbol = getAffineSymbolExpr(sizeNumbers.at(size.name), context);
+  return size.divisor == 1 ? symbol : symbol.floorDiv(size.divisor);
+}
+
 AffineMap Raiser::getSizeMap(ArrayRef<int64_t> numbers,
-                             const std::map<unsigned, std::string> &own) const {
+                             const std::map<unsigned, DimSize> &own) const {
   SmallVector<AffineExpr> exprs;
   for (auto [position, number] : llvm::enumerate(numbers)) {
     auto size = own.find(position);
-    exprs.push_back(
-        size == own.end()
-            ? getAffineConstantExpr(number, context)
-            : getAffineSymbolExpr(sizeNumbers.at(size->second), context));
+    exprs.push_back(size == own.end() ? getAffineConstantExpr(number, context)
+                                      : getSizeExpr(size->second));
   }
   return makeSizeMap(exprs, sizes.size(), context);
 }
@@ -146,17 +169,17 @@ AffineMap Raiser::getSizeMap(ArrayRef<int64_t> numbers,
 /// Says of an operation how many iterations it and each slice have at each
 /// size.
 void Raiser::setSizes(const Sdsc &sdsc, NamedAttrList &attributes) const {
-  std::map<unsigned, std::string> varying;
+  std::map<unsigned, DimSize> varying;
   for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim)
     if (sdsc.dims[dim].symbol)
-      varying[dim] = sdsc.dims[dim].symbol->name;
+      varying[dim] = {sdsc.dims[dim].symbol->name};
   if (varying.empty())
     return;
   auto division = cast<WorkDivisionAttr>(attributes.get("division"));
   auto extents = cast<DenseI64ArrayAttr>(attributes.get("extents"));
   SmallVector<AffineExpr> shares =
       llvm::to_vector(getSizeMap(division.getChunks(), varying).getResults());
-  for (const auto &[dim, name] : varying)
+  for (const auto &[dim, size] : varying)
     shares[dim] = shares[dim].ceilDiv(division.getSplits()[dim]);
   attributes.set("extent_map",
                  AffineMapAttr::get(getSizeMap(extents, varying)));
@@ -169,7 +192,7 @@ LogicalResult Raiser::makeArguments() {
     std::string name;
     MemRefType type;
     std::vector<int64_t> strides;
-    std::map<unsigned, std::string> sizes;
+    std::map<unsigned, DimSize> sizes;
   };
   SmallVector<Argument> arguments;
   Location loc = UnknownLoc::get(context);
@@ -179,10 +202,9 @@ LogicalResult Raiser::makeArguments() {
       if (failed(type))
         return failure();
       parameters[arguments.size()] = arguments.size();
-      arguments.push_back({tensor.name,
-                           *type,
-                           tensor.strides,
-                           {tensor.sizes.begin(), tensor.sizes.end()}});
+      arguments.push_back({tensor.name, *type, tensor.strides, {}});
+      for (const auto &[dim, name] : tensor.sizes)
+        arguments.back().sizes[dim] = {name};
     }
   } else {
     // The largest of the tensors at the start of a segment is the argument. A
@@ -190,6 +212,7 @@ LogicalResult Raiser::makeArguments() {
     // is read has a default layout where that is possible: a product reads its
     // second factor by rows, whatever the order of its iterations.
     std::map<int64_t, std::pair<int64_t, BufferShape>> largest;
+    SmallVector<const ExecutionNode *> loops;
     auto consider = [&](const Execution &execution) -> LogicalResult {
       for (unsigned number = 0; number < execution.places.size(); ++number) {
         const Place &place = execution.places[number];
@@ -204,13 +227,17 @@ LogicalResult Raiser::makeArguments() {
         int64_t sticks =
             getGeometry(*execution.sdsc, execution.sdsc->tensors[number])
                 ->sticks;
+        for (auto [stride, loop] : llvm::zip_equal(place.strides, loops))
+          if (const SizeParameter *size = loop->getSize(); size && stride != 0)
+            addRoom(*shape, *size, loop->step->tile,
+                    stride / ::spyre::kStickBytes);
         auto &known = largest[place.argument];
         if (sticks > known.first)
           known = {sticks, *shape};
       }
       return success();
     };
-    if (failed(forEachExecution(nodes, consider)))
+    if (failed(forEachExecution(nodes, loops, consider)))
       return failure();
     for (auto &[number, entry] : largest) {
       FailureOr<MemRefType> type = getBufferType(entry.second, context, loc);
@@ -241,6 +268,8 @@ LogicalResult Raiser::makeArguments() {
       function.setArgAttr(number, SpyreGraphDialect::getHostStridesAttrName(),
                           builder.getDenseI64ArrayAttr(argument.strides));
     // Files have the strides of the largest sizes.
+    for (const auto &[dim, size] : argument.sizes)
+      argumentSizes.insert(size.name);
     if (AffineMap map = getSizeMap(argument.type.getShape(), argument.sizes))
       function.setArgAttr(number, kUsedMapAttrName, AffineMapAttr::get(map));
   }
@@ -363,6 +392,8 @@ FailureOr<bool> Raiser::moveTiles(const Execution &execution,
       auto [low, high] =
           getRange(access->map.getResult(step->dim), execution.extents);
       int64_t start = low - low % step->elements;
+      if (loop.sizeStep % step->elements != 0)
+        return false;
       int64_t known = loop.tile == 0 ? step->elements : loop.tile;
       int64_t knownLow = loop.tile == 0 ? start : loop.low;
       // Every tile starts after as many of its own extent.
@@ -383,6 +414,9 @@ FailureOr<bool> Raiser::moveTiles(ExecutionNode &node,
   if (node.execution)
     return moveTiles(*node.execution, loops);
   loops.push_back({node.count});
+  if (node.getSize()) {
+    loops.back().sizeStep = loops.back().tile = node.step->tile;
+  }
   for (ExecutionNode &inner : node.body) {
     FailureOr<bool> moves = moveTiles(inner, loops);
     if (failed(moves) || !*moves)
@@ -430,7 +464,7 @@ LogicalResult Raiser::raise(const ExecutionNode &node,
                             SmallVectorImpl<TileLoop> &loops) {
   if (node.execution)
     return raise(*node.execution, loops);
-  Location loc = UnknownLoc::get(context);
+  Location loc = node.getLoopLocation(context);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
@@ -439,6 +473,15 @@ LogicalResult Raiser::raise(const ExecutionNode &node,
         high = constant(node.low + node.count * node.tile),
         step = constant(node.tile);
   auto loop = scf::ForOp::create(builder, loc, low, high, step);
+  if (const SizeParameter *size = node.getSize()) {
+    if (!argumentSizes.count(size->name))
+      return emitError(loc) << "the loop runs up to " << describe(*size)
+                            << ", which is the size of no argument";
+    loop->setAttr(kBoundMapAttrName,
+                  AffineMapAttr::get(AffineMap::get(
+                      0, sizes.size(),
+                      getSizeExpr({size->name, node.step->tile / node.tile}))));
+  }
   bool isOutermost = !outermostLoop;
   if (isOutermost)
     outermostLoop = loop;
@@ -462,6 +505,12 @@ LogicalResult Raiser::raise(ExecutionNode &node) {
   loops.clear();
   if (*moves)
     return raise(node, loops);
+  if (const SizeParameter *size = node.getSize())
+    return emitError(node.getLoopLocation(context))
+           << "the loop up to " << describe(*size)
+           << ", must move each tensor that it moves by " << node.step->tile
+           << " elements of one dimension, or by one tile of so many, from the "
+              "start of an argument or buffer with room for all of them";
   FailureOr<std::vector<ExecutionNode>> iterations = collector.unroll(node);
   if (failed(iterations))
     return failure();

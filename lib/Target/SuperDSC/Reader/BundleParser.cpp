@@ -2,6 +2,7 @@
 //===- BundleParser.cpp - bundle.mlir as the model --------------*- C++ -*-===//
 
 #include "Spyre/Target/SuperDSC/Reader/BundleParser.h"
+#include "BundleText.h"
 #include "Spyre/Dialect/SDSCBundle/IR/SDSCBundle.h"
 #include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
 #include "Spyre/Target/SuperDSC/Model/Geometry.h"
@@ -20,106 +21,6 @@
 
 using namespace mlir;
 using namespace spyre::superdsc;
-
-//===----------------------------------------------------------------------===//
-// The text, before MLIR sees it
-//===----------------------------------------------------------------------===//
-
-/// MLIR's parser recurses, and prints types that it complains about, so text
-/// from outside is held to what a bundle needs.
-static bool checkText(StringRef text, const std::string &file, Report &report) {
-  constexpr size_t kMaxBytes = size_t(64) << 20, kMaxDepth = 64,
-                   kMaxExpression = 4096;
-  auto violate = [&](size_t line, std::string message) {
-    // SDSC-BUNDLE-C1
-    report.add(file, "", "SDSC-BUNDLE-C1", std::move(message), line, 1);
-    return false;
-  };
-  if (text.size() > kMaxBytes)
-    return violate(1, "the file has " + std::to_string(text.size()) +
-                          " bytes, at most " + std::to_string(kMaxBytes) +
-                          " are read");
-  size_t depth = 0, line = 0;
-  for (StringRef rest = text; !rest.empty();) {
-    ++line;
-    auto [own, next] = rest.split('\n');
-    rest = next;
-    StringRef trimmed = own.trim();
-    if (trimmed.starts_with("!") ||
-        (trimmed.starts_with("#") && !trimmed.contains("affine_map<")))
-      return violate(line, "aliases other than those of affine maps are not "
-                           "part of a bundle");
-    if (trimmed.contains("affine_map") && trimmed.size() > kMaxExpression)
-      return violate(line, "an affine map of " +
-                               std::to_string(trimmed.size()) + " characters");
-    bool isString = false;
-    for (size_t i = 0; i < own.size(); ++i) {
-      char c = own[i];
-      if (isString) {
-        if (c == '\\')
-          ++i;
-        isString = c != '"';
-        continue;
-      }
-      if (c == '/' && own.substr(i).starts_with("//"))
-        break;
-      if (c == '\0')
-        return violate(line, "a null character");
-      isString = c == '"';
-      if (c == '(' || c == '[' || c == '{' || c == '<')
-        ++depth;
-      else if ((c == ')' || c == ']' || c == '}' ||
-                (c == '>' && (i == 0 || own[i - 1] != '-'))) &&
-               depth > 0)
-        --depth;
-      if (depth > kMaxDepth)
-        return violate(line, "nested deeper than " + std::to_string(kMaxDepth) +
-                                 " levels");
-    }
-  }
-  return true;
-}
-
-/// The parameter list of the function: the text between its parentheses.
-static StringRef getParameters(StringRef text) {
-  size_t start = text.find("func.func");
-  if (start == StringRef::npos)
-    return {};
-  size_t open = text.find('(', start);
-  size_t close = text.find(')', open);
-  if (open == StringRef::npos || close == StringRef::npos)
-    return {};
-  return text.slice(open + 1, close);
-}
-
-/// Drops parameters, and the extractions of their values, that occur a second
-/// time.
-static std::string dropRepeatedParameters(const std::string &text) {
-  StringRef parameters = getParameters(text);
-  if (parameters.empty())
-    return text;
-  llvm::StringSet<> seen;
-  std::string kept;
-  SmallVector<StringRef> parts;
-  parameters.split(parts, ',');
-  for (StringRef part : parts)
-    if (seen.insert(part.trim()).second)
-      kept += (kept.empty() ? "" : ", ") + part.trim().str();
-  size_t offset = parameters.data() - text.data();
-  std::string result = text.substr(0, offset) + kept;
-  llvm::StringSet<> extractions;
-  StringRef rest = StringRef(text).drop_front(offset + parameters.size());
-  while (!rest.empty()) {
-    auto [line, next] = rest.split('\n');
-    bool hadNewline = line.size() < rest.size();
-    rest = next;
-    if (line.contains("sdscbundle.input_arg_extract") &&
-        !extractions.insert(line.trim()).second)
-      continue;
-    result += line.str() + (hadNewline ? "\n" : "");
-  }
-  return result;
-}
 
 //===----------------------------------------------------------------------===//
 // The module
@@ -376,40 +277,115 @@ private:
     return std::nullopt;
   }
 
+  /// "'s0', a multiple of 64 up to 512 (%dim_s0_base)".
+  std::string describe(size_t number) const {
+    const SizeParameter &size = bundle.sizes[number];
+    return "'" + size.name + "', a multiple of " +
+           std::to_string(size.granularity) + " up to " +
+           std::to_string(size.maximum) + " (%dim_" + size.name + "_base)";
+  }
+
+  /// The first size that a value depends on, if it does on any.
+  std::optional<size_t> dependsOn(Value value) const {
+    auto found = values.find(value);
+    if (found == values.end() || found->second.sizes.empty())
+      return std::nullopt;
+    return found->second.sizes[0].size;
+  }
+
+  /// Reads a loop with a bound or a step that depends on `size`. Its counter is
+  /// in elements, so that a size that is no multiple of the step would have a
+  /// part that no iteration covers.
+  bool readSizeLoop(scf::ForOp loop, size_t size, Step &own) {
+    // SDSC-BUNDLE-C9
+    auto refuse = [&](const std::string &what) {
+      violate(loop, "a loop up to " + describe(size) + ", " + what,
+              "SDSC-BUNDLE-C9");
+      return false;
+    };
+    auto bound = values.find(loop.getUpperBound());
+    if (bound == values.end() || bound->second.getSize() != size)
+      return refuse(
+          "must end at that size itself: not at a quotient, a sum or a "
+          "multiple, and no other bound of it may depend on a size");
+    if (constantOf(loop.getLowerBound()) != 0)
+      return refuse("must begin at the constant 0");
+    std::optional<int64_t> step = constantOf(loop.getStep());
+    const SizeParameter &parameter = bundle.sizes[size];
+    if (!step)
+      return refuse("must have a constant step");
+    if (*step < 1 || parameter.granularity % *step != 0)
+      return refuse(
+          "must have a step that divides the granularity, but has " +
+          std::to_string(*step) +
+          ", with which iterations would leave out the end of some sizes");
+    if (!loop.getInitArgs().empty())
+      return refuse("must not carry values (iter_args)");
+    own.size = size;
+    own.tile = *step;
+    own.count = parameter.maximum / *step;
+    return true;
+  }
+
   void readLoop(scf::ForOp loop, std::vector<Step> &steps, unsigned depth) {
     std::optional<int64_t> low = constantOf(loop.getLowerBound()),
                            high = constantOf(loop.getUpperBound()),
                            step = constantOf(loop.getStep());
     constexpr int64_t kMax = int64_t(1) << 31;
-    if (auto bound = values.find(loop.getUpperBound());
-        bound != values.end() && !bound->second.sizes.empty()) {
-      violate(loop, "a loop up to a size is known, but the toolchain cannot "
-                    "execute it: '" +
-                        bundle.sizes[bound->second.sizes[0].size].name +
-                        "' must be a symbol of dimensions");
-      return;
-    }
-    if (!low || !high || !step || *step < 1 || *low < -kMax || *high > kMax ||
-        *low > kMax || *high < -kMax || !loop.getInitArgs().empty()) {
+    Step own;
+    own.line = lineOf(loop);
+    std::optional<size_t> size;
+    for (Value value :
+         {loop.getStep(), loop.getLowerBound(), loop.getUpperBound()})
+      if (std::optional<size_t> used = dependsOn(value))
+        size = used;
+    if (size) {
+      if (!readSizeLoop(loop, *size, own))
+        return;
+    } else if (!low || !high || !step || *step < 1 || *low < -kMax ||
+               *high > kMax || *low > kMax || *high < -kMax ||
+               !loop.getInitArgs().empty()) {
       violate(loop, "a loop needs constant bounds, a positive step and no "
                     "iter_args");
       return;
+    } else {
+      own.count =
+          *high <= *low ? 0 : llvm::divideCeilSigned(*high - *low, *step);
     }
-    Step own;
-    own.count = *high <= *low ? 0 : llvm::divideCeilSigned(*high - *low, *step);
-    own.line = lineOf(loop);
     Address counter;
     counter.offset = *low;
     counter.strides.assign(depth + 1, 0);
     counter.strides[depth] = *step;
     values[loop.getInductionVar()] = counter;
+    if (size)
+      loopSizes.push_back(*size);
     readBlock(*loop.getBody(), own.body, depth + 1);
+    if (size)
+      loopSizes.pop_back();
     steps.push_back(std::move(own));
   }
 
   static unsigned lineOf(Operation *op) {
     auto loc = dyn_cast<FileLineColLoc>(op->getLoc());
     return loc ? loc.getLine() : 0;
+  }
+
+  void readExtract(sdscbundle::InputArgExtractOp extract) {
+    sdscbundle::InputArgType type = extract.getArgument().getType();
+    Address bound;
+    switch (extract.getKind()) {
+    case sdscbundle::InputArgExtractKind::value:
+      if (auto address = addressOf(extract, extract.getArgument()))
+        values[extract.getValue()] = *address;
+      return;
+    case sdscbundle::InputArgExtractKind::granularity:
+      bound.offset = *type.getGranularity();
+      break;
+    case sdscbundle::InputArgExtractKind::max_value:
+      bound.offset = *type.getMaxValue();
+      break;
+    }
+    values[extract.getValue()] = bound;
   }
 
   void readExecute(sdscbundle::SdscExecuteOp op, std::vector<Step> &steps,
@@ -424,6 +400,15 @@ private:
       std::optional<Address> address = addressOf(op, operand);
       if (!address)
         return;
+      // SDSC-BUNDLE-C9
+      if (!loopSizes.empty() && !address->sizes.empty()) {
+        violate(op,
+                "an operand depends on " + describe(address->sizes[0].size) +
+                    ", but files in a loop up to " +
+                    describe(loopSizes.back()) + ", are for one size",
+                "SDSC-BUNDLE-C9");
+        return;
+      }
       address->strides.resize(depth);
       step.operands.push_back(std::move(*address));
     }
@@ -439,8 +424,7 @@ private:
       } else if (auto execute = dyn_cast<sdscbundle::SdscExecuteOp>(op)) {
         readExecute(execute, steps, depth);
       } else if (auto extract = dyn_cast<sdscbundle::InputArgExtractOp>(op)) {
-        if (auto address = addressOf(&op, extract.getArgument()))
-          values[extract.getValue()] = *address;
+        readExtract(extract);
       } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
         auto number = dyn_cast<IntegerAttr>(constant.getValue());
         if (!number || !number.getType().isIndex()) {
@@ -486,6 +470,8 @@ private:
   Report &report;
   Bundle bundle;
   bool failed = false;
+  /// The sizes of the loops around what is being read.
+  SmallVector<size_t> loopSizes;
   llvm::DenseMap<Value, Address> values;
 };
 

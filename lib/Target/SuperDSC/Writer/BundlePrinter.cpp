@@ -42,10 +42,16 @@ public:
       text += "\t\t%" + own.name +
               " = sdscbundle.input_arg_extract value from %" + own.name +
               own.suffix + " : " + own.type + " -> index\n";
-    if (!loopCounts.empty()) {
-      text += constant("c0", 0) + constant("c1", 1);
-      for (size_t i = 0; i < loopCounts.size(); ++i)
-        text += constant("loop_bound_" + std::to_string(i), loopCounts[i]);
+    if (!bundleLoops.empty())
+      text += constant("c0", 0);
+    if (std::any_of(bundleLoops.begin(), bundleLoops.end(),
+                    [](const Step *loop) { return !loop->size; }))
+      text += constant("c1", 1);
+    for (size_t i = 0; i < bundleLoops.size(); ++i) {
+      const Step &loop = *bundleLoops[i];
+      std::string number = std::to_string(i);
+      text += loop.size ? constant("step_" + number, loop.tile)
+                        : constant("loop_bound_" + number, loop.count);
     }
     for (const Address &address : sums)
       text += printSum(address);
@@ -151,8 +157,8 @@ private:
   void collect(const std::vector<Step> &steps) {
     for (const Step &step : steps) {
       if (step.isLoop()) {
-        loopNumbers[&step] = loopCounts.size();
-        loopCounts.push_back(step.count);
+        loopNumbers[&step] = bundleLoops.size();
+        bundleLoops.push_back(&step);
         collect(step.body);
         continue;
       }
@@ -179,8 +185,9 @@ private:
     if (step.isLoop()) {
       int number = loopNumbers[&step];
       std::string name = std::to_string(number);
-      text += indent + "scf.for %i_" + name + " = %c0 to %loop_bound_" + name +
-              " step %c1 {\n";
+      text += indent + "scf.for %i_" + name + " = %c0 to %" +
+              (step.size ? sizeName(*step.size) : "loop_bound_" + name) +
+              " step %" + (step.size ? "step_" + name : "c1") + " {\n";
       loops.push_back(number);
       for (const Step &inner : step.body)
         printStep(inner, loops, text);
@@ -197,7 +204,8 @@ private:
       } else if (moves(address)) {
         std::string own = "addr_" + std::to_string(numApplied++);
         text += indent + "%" + own + " = affine.apply #map_" +
-                std::to_string(mapNumber(Terms(address))) + "(";
+                std::to_string(mapNumber(Terms(perCount(address, loops)))) +
+                "(";
         for (size_t loop = 0; loop < loops.size(); ++loop)
           text += (loop ? ", %i_" : "%i_") + std::to_string(loops[loop]);
         text += ")[%" + name;
@@ -214,6 +222,15 @@ private:
     if (!symbols.empty())
       text += ", \"symbol_ids\"=[" + symbols + "]";
     text += "}\n";
+  }
+
+  /// With strides per step of each loop's counter, which counts the elements of
+  /// a size where the loop runs up to one.
+  Address perCount(const Address &address, const std::vector<int> &loops) {
+    Address result = address;
+    for (size_t i = 0; i < loops.size(); ++i)
+      result.strides[i] /= bundleLoops[loops[i]]->tile;
+    return result;
   }
 
   size_t mapNumber(const Terms &terms) {
@@ -249,7 +266,7 @@ private:
 
   const Bundle &bundle;
   std::map<const Step *, int> loopNumbers;
-  std::vector<int64_t> loopCounts;
+  std::vector<const Step *> bundleLoops;
   std::vector<Address> sums;
   std::map<std::string, bool> sumNames;
   std::map<Terms, size_t> maps;

@@ -4,6 +4,8 @@
 // Gives operations addresses: arguments own segments, as many bundles as that
 // takes, or are symbols.
 //
+// Longer than 600 lines: sizes, arguments, bundles and steps share a manifest.
+//
 //===----------------------------------------------------------------------===//
 
 #include "OpDescription.h"
@@ -19,6 +21,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -53,6 +56,10 @@ private:
     OpDescription description;
     scf::ForOp loop;
     int64_t count = 0;
+    /// Of a loop up to a size: its symbol, and how many elements of it an
+    /// iteration is.
+    SizeSymbolAttr size;
+    int64_t tile = 1;
     std::vector<Node> body;
     /// The arguments that it, or an operation inside of it, accesses.
     std::set<int64_t> arguments;
@@ -83,6 +90,8 @@ private:
                    BundleProgram &program);
   void writeSteps(const Node &node, SmallVectorImpl<Iteration> &loops,
                   BundleWriter &writer, std::vector<Step> &steps);
+  LogicalResult checkStrides(Node &node);
+  static size_t getSizeNumber(BundleWriter &writer, const SizeParameter &size);
   void bindSizes(BundleWriter &writer, Sdsc &sdsc, Step &step);
   void setAddresses(const OpDescription &description, ArrayRef<Iteration> loops,
                     BundleWriter &writer, Sdsc &sdsc, ManifestFile &file,
@@ -143,6 +152,10 @@ LogicalResult GraphWriter::collect(Block &block, std::vector<Node> &nodes,
                                   << kMaxExecutions << " iterations";
       node.loop = loop;
       node.count = *count;
+      if (std::optional<LoopBound> bound = getLoopBound(loop)) {
+        node.size = getSizeSymbols(loop)[bound->symbol];
+        node.tile = *getConstantIntValue(loop.getStep()) * bound->divisor;
+      }
       if (failed(collect(*loop.getBody(), node.body, inner)))
         return failure();
       for (const Node &own : node.body)
@@ -160,6 +173,8 @@ LogicalResult GraphWriter::collect(Block &block, std::vector<Node> &nodes,
     if (failed(description))
       return failure();
     node.description = std::move(*description);
+    if (failed(checkStrides(node)))
+      return failure();
     for (Value buffer : node.description.buffers) {
       Type element = cast<MemRefType>(buffer.getType()).getElementType();
       if (!getHostDtype(element))
@@ -174,6 +189,32 @@ LogicalResult GraphWriter::collect(Block &block, std::vector<Node> &nodes,
       return node.op->emitOpError() << "unrolled loops make more than "
                                     << kMaxExecutions << " executions";
     nodes.push_back(std::move(node));
+  }
+  return success();
+}
+
+/// In a loop up to a size, addresses are multiples of its elements. So tiles
+/// begin at whole bytes per element.
+LogicalResult GraphWriter::checkStrides(Node &node) {
+  for (auto loop = node.op->getParentOfType<scf::ForOp>(); loop;
+       loop = loop->getParentOfType<scf::ForOp>()) {
+    std::optional<LoopBound> bound = getLoopBound(loop);
+    if (!bound)
+      continue;
+    SizeSymbolAttr size = getSizeSymbols(loop)[bound->symbol];
+    if (node.op.getLoopExtentMap())
+      return node.op->emitOpError()
+             << "SuperDSC cannot express an extent that varies in a loop up to "
+             << describe(size);
+    int64_t elements = *getConstantIntValue(loop.getStep()) * bound->divisor;
+    for (const TileStart &tile : node.description.tiles) {
+      int64_t bytes = tile.getStep(loop) * ::spyre::kStickBytes;
+      if (bytes % elements != 0)
+        return node.op->emitOpError()
+               << "SuperDSC cannot express a loop up to " << describe(size)
+               << " that moves a tensor by " << bytes << " bytes per "
+               << elements << " elements, which is no whole number per element";
+    }
   }
   return success();
 }
@@ -246,14 +287,8 @@ LogicalResult GraphWriter::describeSizes() {
 LogicalResult GraphWriter::describeSize(SizeSymbolAttr symbol,
                                         const std::string &place) {
   auto refuse = [&] {
-    InFlightDiagnostic error =
-        function.emitError()
-        << "SuperDSC cannot express '" << symbol.getName() << "' from "
-        << symbol.getLeast() << " to " << symbol.getMost();
-    if (symbol.getStep() != 1)
-      error << " by " << symbol.getStep();
-    error << " in " << place << ": ";
-    return error;
+    return function.emitError() << "SuperDSC cannot express "
+                                << describe(symbol) << " in " << place << ": ";
   };
   if (symbol.getLeast() != symbol.getStep())
     return refuse() << "its sizes are the multiples of a step up to the "
@@ -343,6 +378,17 @@ std::vector<std::vector<const GraphWriter::Node *>> GraphWriter::cutBundles() {
   return bundles;
 }
 
+/// Adds a parameter for a size that has none yet.
+size_t GraphWriter::getSizeNumber(BundleWriter &writer,
+                                  const SizeParameter &size) {
+  std::vector<SizeParameter> &sizes = writer.loaded.bundle.sizes;
+  auto [number, isUnknown] =
+      writer.numberOf.try_emplace(size.name, sizes.size());
+  if (isUnknown)
+    sizes.push_back(size);
+  return number->second;
+}
+
 /// Binds the symbols of dimensions, whose ids come before those of addresses.
 void GraphWriter::bindSizes(BundleWriter &writer, Sdsc &sdsc, Step &step) {
   std::map<std::string, int64_t> ids;
@@ -350,10 +396,8 @@ void GraphWriter::bindSizes(BundleWriter &writer, Sdsc &sdsc, Step &step) {
     if (!dim.symbol)
       continue;
     const std::string &name = dim.symbol->name;
-    std::vector<SizeParameter> &sizes = writer.loaded.bundle.sizes;
-    auto [number, isUnknown] = writer.numberOf.try_emplace(name, sizes.size());
-    if (isUnknown)
-      sizes.push_back({name, dim.symbol->granularity, dim.size});
+    size_t number =
+        getSizeNumber(writer, {name, dim.symbol->granularity, dim.size});
     auto [id, isNew] = ids.try_emplace(name, writer.nextSymbol);
     dim.symbol->id = id->second;
     if (!isNew)
@@ -361,7 +405,7 @@ void GraphWriter::bindSizes(BundleWriter &writer, Sdsc &sdsc, Step &step) {
     --writer.nextSymbol;
     step.symbols.push_back(id->second);
     Address operand;
-    operand.sizes.push_back({number->second, 1, 1});
+    operand.sizes.push_back({number, 1, 1});
     step.operands.push_back(std::move(operand));
   }
 }
@@ -441,17 +485,24 @@ void GraphWriter::writeSteps(const Node &node,
   Step step;
   if (node.loop) {
     step.count = node.count;
-    int64_t repeats = options.unrollLoops ? node.count : 1;
+    if (node.size) {
+      step.size =
+          getSizeNumber(writer, {node.size.getName().str(), node.size.getStep(),
+                                 node.size.getMost()});
+      step.tile = node.tile;
+    }
+    // How often a loop up to a size runs is not known.
+    bool isUnrolled = options.unrollLoops && !node.size;
+    int64_t repeats = isUnrolled ? node.count : 1;
     for (int64_t number = 0; number < repeats; ++number) {
       loops.push_back({node.loop, std::nullopt});
-      if (options.unrollLoops)
+      if (isUnrolled)
         loops.back().number = number;
       for (const Node &inner : node.body)
-        writeSteps(inner, loops, writer,
-                   options.unrollLoops ? steps : step.body);
+        writeSteps(inner, loops, writer, isUnrolled ? steps : step.body);
       loops.pop_back();
     }
-    if (!options.unrollLoops)
+    if (!isUnrolled)
       steps.push_back(std::move(step));
     return;
   }

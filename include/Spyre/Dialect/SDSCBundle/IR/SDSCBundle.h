@@ -13,6 +13,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "Spyre/Dialect/SDSCBundle/IR/SDSCBundleDialect.h.inc"
+#include "Spyre/Dialect/SDSCBundle/IR/SDSCBundleEnums.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "Spyre/Dialect/SDSCBundle/IR/SDSCBundleTypes.h.inc"
 #define GET_OP_CLASSES

@@ -9,6 +9,7 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "Spyre/Dialect/SDSCBundle/IR/SDSCBundleRules.td"
 
@@ -36,17 +37,27 @@ def SDSCBundle_InputArgType : TypeDef<SDSCBundle_Dialect, "InputArg"> {
   let genVerifyDecl = 1;
 }
 
+def SDSCBundle_InputArgExtractKind
+    : I32EnumAttr<"InputArgExtractKind", "what to extract", [
+        I32EnumAttrCase<"value", 0>, I32EnumAttrCase<"granularity", 1>,
+        I32EnumAttrCase<"max_value", 2>
+      ]> {
+  let cppNamespace = "::mlir::sdscbundle";
+}
+
 def SDSCBundle_InputArgExtractOp
     : SDSCBundle_Op<"input_arg_extract", [Pure]> {
-  let summary = "the value of an argument";
+  let summary = "the value of an argument, or a bound of its type";
   let description = [{
     Constraints:
     - SDSCBUNDLE-EXTRACT-C1: the result has the type inside the argument's.
+    - SDSCBUNDLE-EXTRACT-C2: only a size has a `granularity` and a `max_value`.
   }];
-  let arguments = (ins SDSCBundle_InputArgType:$argument);
+  let arguments = (ins SDSCBundle_InputArgExtractKind:$kind,
+                       SDSCBundle_InputArgType:$argument);
   let results = (outs Index:$value);
   let assemblyFormat = [{
-    `value` `from` $argument attr-dict `:` qualified(type($argument)) `->` type($value)
+    $kind `from` $argument attr-dict `:` qualified(type($argument)) `->` type($value)
   }];
   let hasVerifier = 1;
 }

@@ -121,8 +121,8 @@ def SDSCBundle_Dialect : Dialect {
 
     The bundle:
     - SDSC-BUNDLE-C1: `bundle.mlir` is one function of the allowed operations,
-      with constant loop bounds. Its parameters are the pool, arguments and
-      sizes, in this order.
+      with constant loop bounds, or loops up to sizes. Its parameters are the
+      pool, arguments and sizes, in this order.
     - SDSC-BUNDLE-C2: file names are plain names of files in the folder.
     - SDSC-BUNDLE-C3: an execution binds exactly the symbols of its file.
     - SDSC-BUNDLE-C4: a symbol id belongs to one file.
@@ -136,6 +136,8 @@ def SDSCBundle_Dialect : Dialect {
     - SDSC-BUNDLE-C8: the symbol of a dimension is bound to the parameter of its
       size, with the same name, step and largest size; bundles of one program
       agree on them, and a manifest, if there is one, has them, too.
+    - SDSC-BUNDLE-C9: a loop up to a size runs from 0 to a size itself by a
+      constant that divides its granularity; files in it are for one size.
     - SDSC-MANIFEST-C1: `manifest.json` has the form of
       docs/internals/superdsc.md.
     - SDSC-MANIFEST-C2: the manifest's folders, arguments, buffers and files fit

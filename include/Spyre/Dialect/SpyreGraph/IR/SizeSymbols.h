@@ -18,6 +18,23 @@ SmallVector<SizeSymbolAttr> getSizeSymbols(Operation *op);
 /// Whether there are any: without, nothing below has anything to do.
 bool hasSizeSymbols(Operation *op);
 
+/// For messages: "'s0' from 64 to 512 by 64".
+std::string describe(SizeSymbolAttr symbol);
+
+/// Name of the attribute of an `scf.for` that runs up to a size: a map of the
+/// function's symbols to what its upper bound is in a run (SG-SYMBOL-C4).
+inline constexpr llvm::StringLiteral kBoundMapAttrName =
+    "spyre_graph.bound_map";
+/// A loop up to a symbol divided by a number.
+struct LoopBound {
+  unsigned symbol = 0;
+  int64_t divisor = 1;
+};
+/// Nothing for an operation that is no such loop.
+std::optional<LoopBound> getLoopBound(Operation *loop);
+/// SG-SYMBOL-C4 for an operation with this attribute.
+LogicalResult verifyLoopBound(Operation *op, Attribute attribute);
+
 /// Smallest and largest value of an expression of the symbols.
 std::pair<int64_t, int64_t> getSizeRange(AffineExpr expr,
                                          ArrayRef<SizeSymbolAttr> symbols);

@@ -108,6 +108,11 @@ def SpyreGraph_SizeSymbolAttr : SpyreGraph_Attr<"SizeSymbol", "symbol"> {
     - SG-SYMBOL-C3: an argument with a `spyre_graph.used_map` is as large in every
       run, and used below the results of the map (SG-SYMBOL-C2); it has no
       `spyre_graph.size_map`.
+    - SG-SYMBOL-C4: an `scf.for` with a `spyre_graph.bound_map` runs from 0 by a
+      constant step to the map's result, beside which its upper bound is the
+      largest (SG-SYMBOL-C2): a symbol, or one divided by a number. The product
+      of this and the step divides the step between the symbol's sizes, so that
+      iterations leave nothing out.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$least,
                         "int64_t":$most,

@@ -528,7 +528,8 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
     - SG-PLAN-C13: at each size that the function's symbols admit, slices cover
       the loops once and are not larger than the plan says (C2), no operation
       accesses an element outside what a buffer then has (C4) or holds in LX
-      (C7), and none that has not been written (C8).
+      (C7), and none that has not been written (C8). Tiles of loops up to a
+      size lie in what is there, and what they write is read in such tiles.
     - SG-PLAN-C14: an operation that reads the buffer that it writes reads, in
       each iteration, only the element that this iteration writes, or what no
       iteration writes.

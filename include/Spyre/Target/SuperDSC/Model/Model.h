@@ -209,8 +209,13 @@ struct Step {
   std::string file;
   std::vector<int64_t> symbols;
   std::vector<Address> operands;
-  /// Only for a loop: the number of iterations.
+  /// Only for a loop: the number of iterations, the most of them if it runs up
+  /// to a size.
   int64_t count = 0;
+  /// Only for a loop up to a size: its index into Bundle::sizes, and by how
+  /// many of its elements an iteration is further.
+  std::optional<size_t> size = std::nullopt;
+  int64_t tile = 1;
   std::vector<Step> body;
   /// Line in bundle.mlir, from 1; 0 if not read from one.
   unsigned line = 0;

@@ -13,9 +13,12 @@
 
 #include "VerifySizes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "Spyre/Dialect/SpyreGraph/IR/UsedSizes.h"
 #include "mlir/Analysis/FlatLinearValueConstraints.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/IntegerSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -28,8 +31,8 @@ using namespace mlir::spyre_graph;
 static constexpr int64_t kMaxSizes = 32;
 
 /// "where s0 is 3 and s1 is 64".
-static std::string describe(ArrayRef<SizeSymbolAttr> symbols,
-                            ArrayRef<int64_t> sizes) {
+static std::string describeSizes(ArrayRef<SizeSymbolAttr> symbols,
+                                 ArrayRef<int64_t> sizes) {
   std::string text = "where ";
   llvm::raw_string_ostream os(text);
   llvm::interleave(
@@ -45,65 +48,6 @@ static std::string describe(ArrayRef<SizeSymbolAttr> symbols,
 //===----------------------------------------------------------------------===//
 // One size
 //===----------------------------------------------------------------------===//
-
-static SmallVector<int64_t> evaluateSizes(AffineMap map,
-                                          ArrayRef<int64_t> sizes) {
-  return llvm::map_to_vector(map.getResults(), [&](AffineExpr expr) {
-    return evaluateSize(expr, sizes);
-  });
-}
-
-OwningOpRef<func::FuncOp> spyre_graph::bindSizes(func::FuncOp function,
-                                                 ArrayRef<int64_t> sizes) {
-  OwningOpRef<func::FuncOp> bound = function.clone();
-  for (BlockArgument argument : bound->getArguments()) {
-    unsigned number = argument.getArgNumber();
-    AffineMapAttr map = getArgumentSizeMap(argument);
-    if (!map)
-      continue;
-    auto type = cast<MemRefType>(argument.getType());
-    argument.setType(MemRefType::get(
-        evaluateSizes(map.getValue(), sizes), type.getElementType(),
-        MemRefLayoutAttrInterface(), type.getMemorySpace()));
-    for (StringRef name :
-         {SpyreGraphDialect::getSizeMapAttrName(), kUsedMapAttrName})
-      bound->removeArgAttr(number,
-                           StringAttr::get(function.getContext(), name));
-  }
-  bound->setFunctionType(FunctionType::get(
-      function.getContext(), bound->front().getArgumentTypes(), {}));
-  // Before the maps go that say them.
-  bound->walk([&](memref::AllocOp alloc) {
-    SmallVector<AffineExpr> contents = getSizes(alloc);
-    if (!llvm::all_of(contents, llvm::IsaPred<AffineConstantExpr>))
-      alloc->setAttr(kBoundContentsAttrName,
-                     DenseI64ArrayAttr::get(
-                         function.getContext(),
-                         llvm::map_to_vector(contents, [&](AffineExpr size) {
-                           return evaluateSize(size, sizes);
-                         })));
-  });
-  (*bound)->removeAttr(SpyreGraphDialect::getSymbolsAttrName());
-  bound->walk([&](SpyreOpInterface op) {
-    AffineMap extents = op.getLoopExtentMap();
-    if (!extents)
-      return;
-    op.setLoopStructure(op.getIndexingMaps(), evaluateSizes(extents, sizes));
-    op.setLoopExtentMap(AffineMap());
-    auto bind = [&](WorkDivisionAttr division) {
-      return WorkDivisionAttr::get(op->getContext(), division.getSplits(),
-                                   evaluateSizes(division.getChunkMap(), sizes),
-                                   division.getOrder());
-    };
-    if (WorkDivisionAttr division = op.getWorkDivision();
-        division && division.getChunkMap())
-      op.setWorkDivision(bind(division));
-    if (auto reshard = dyn_cast<ReshardOp>(op.getOperation()))
-      if (reshard.getSourceDivision().getChunkMap())
-        reshard.setSourceDivisionAttr(bind(reshard.getSourceDivision()));
-  });
-  return bound;
-}
 
 /// Calls `visit` with each combination of sizes until it fails.
 static LogicalResult
@@ -146,8 +90,15 @@ public:
     });
     if (result.wasInterrupted())
       return failure();
+    result = function.walk([&](memref::AllocOp alloc) {
+      return failed(proveSlices(alloc)) || failed(proveTiledBuffer(alloc))
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
     result = function.walk(
-        [&](memref::AllocOp alloc) { return WalkResult(proveSlices(alloc)); });
+        [&](memref::SubViewOp tile) { return WalkResult(proveTile(tile)); });
     return failure(result.wasInterrupted());
   }
 
@@ -223,7 +174,8 @@ private:
 
   LogicalResult fail(Operation *op, const Twine &what,
                      ArrayRef<int64_t> sizes) {
-    return op->emitOpError() << describe(symbols, sizes) << ", " << what.str();
+    return op->emitOpError()
+           << describeSizes(symbols, sizes) << ", " << what.str();
   }
 
   LogicalResult proveDivisions(SpyreOpInterface op) {
@@ -330,7 +282,7 @@ private:
     SmallVector<AffineMap> maps = op.getIndexingMaps();
     for (OpOperand &operand : op->getOpOperands()) {
       unsigned position = operand.getOperandNumber();
-      // Tiles were checked at the largest sizes; theirs do not vary.
+      // proveTile() looks at where they lie; their own sizes do not vary.
       if (operand.get().getDefiningOp<memref::SubViewOp>())
         continue;
       std::optional<SmallVector<AffineExpr>> contents =
@@ -351,6 +303,82 @@ private:
                           " of operand " + Twine(position) + " beyond its " +
                           Twine(evaluateSize(size, *sizes)) + " elements",
                       *sizes);
+      }
+    }
+    return success();
+  }
+
+  /// Up to which size a loop moves a tile along a dimension, if one does.
+  static std::optional<LoopBound> getTileBound(memref::SubViewOp tile,
+                                               unsigned dim) {
+    std::optional<TileOffset> offset =
+        getTileOffset(tile.getMixedOffsets()[dim]);
+    return offset && offset->loop ? getLoopBound(offset->loop) : std::nullopt;
+  }
+
+  /// The tiles of all iterations lie in what the buffer holds.
+  LogicalResult proveTile(memref::SubViewOp tile) {
+    std::optional<SmallVector<AffineExpr>> contents =
+        getContents(tile.getSource());
+    if (!contents)
+      return tile.emitOpError(
+          "is of a buffer that is written in several sizes, "
+          "or in parts that vary");
+    for (auto [dim, size] : llvm::enumerate(*contents)) {
+      // Tiles were checked at the largest sizes.
+      if (isa<AffineConstantExpr>(size))
+        continue;
+      std::optional<TileOffset> offset =
+          getTileOffset(tile.getMixedOffsets()[dim]);
+      std::optional<TileOffset::Range> range =
+          offset ? offset->getRange() : std::nullopt;
+      if (!range)
+        return tile.emitOpError() << "starts neither at a constant nor at an "
+                                     "induction variable of dimension "
+                                  << dim;
+      AffineExpr last = number(range->last);
+      if (std::optional<LoopBound> bound = getTileBound(tile, dim))
+        last = getAffineSymbolExpr(bound->symbol, context)
+                       .floorDiv(bound->divisor) *
+                   offset->factor -
+               range->step;
+      AffineExpr end = last + tile.getType().getDimSize(dim);
+      if (auto sizes = find({end - size - 1}))
+        return fail(tile,
+                    "takes coordinates of dimension " + Twine(dim) +
+                        " beyond its " + Twine(evaluateSize(size, *sizes)) +
+                        " elements",
+                    *sizes);
+    }
+    return success();
+  }
+
+  /// A buffer that loops up to a size write is read in loops up to this size:
+  /// beyond, nothing has been written.
+  LogicalResult proveTiledBuffer(memref::AllocOp alloc) {
+    for (int64_t dim = 0; dim < alloc.getType().getRank(); ++dim) {
+      std::optional<LoopBound> written;
+      for (Operation *user : alloc->getUsers())
+        if (auto tile = dyn_cast<memref::SubViewOp>(user))
+          if (std::optional<LoopBound> bound = getTileBound(tile, dim);
+              bound && llvm::any_of(tile->getUses(), [](OpOperand &use) {
+                auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+                return op && op.isDpsInit(&use);
+              }))
+            written = bound;
+      if (!written)
+        continue;
+      for (Operation *user : alloc->getUsers()) {
+        auto tile = dyn_cast<memref::SubViewOp>(user);
+        std::optional<LoopBound> read =
+            tile ? getTileBound(tile, dim) : std::nullopt;
+        if (!read || read->symbol != written->symbol ||
+            read->divisor != written->divisor)
+          return user->emitOpError()
+                 << "accesses dimension " << dim
+                 << " of a buffer that a loop up to '"
+                 << symbols[written->symbol].getName()
+                 << "' writes, but not in tiles of such a loop";
       }
     }
     return success();
@@ -528,11 +556,12 @@ LogicalResult spyre_graph::verifySizes(
   }
   return forEachSize(symbols, [&](ArrayRef<int64_t> sizes) -> LogicalResult {
     OwningOpRef<func::FuncOp> bound = bindSizes(function, sizes);
-    ScopedDiagnosticHandler handler(
-        function.getContext(), [&](Diagnostic &diagnostic) {
-          diagnostic.attachNote(function.getLoc()) << describe(symbols, sizes);
-          return failure(); // Others print it.
-        });
+    ScopedDiagnosticHandler handler(function.getContext(),
+                                    [&](Diagnostic &diagnostic) {
+                                      diagnostic.attachNote(function.getLoc())
+                                          << describeSizes(symbols, sizes);
+                                      return failure(); // Others print it.
+                                    });
     return verify(*bound);
   });
 }
