@@ -234,6 +234,7 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
     pipeline.mode = options.mode;
   pipeline.forSuperDSC = options.forSuperDSC || options.throughSuperDSC;
   pipeline.toKTIR = !options.throughSuperDSC;
+  pipeline.sizeLoops = options.throughSuperDSC && options.sizeLoops;
   pipeline.verifyEach = environment::verifyEachPass();
   if (!dumpDir.empty()) {
     auto inDump = [&](StringRef name) {

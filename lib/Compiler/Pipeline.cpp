@@ -114,6 +114,8 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
   passes.addToFunctions(createSpyreResolveHints());
   if (hasDecisions)
     passes.addToFunctions(createSpyreNumberOperations());
+  if (options.sizeLoops)
+    passes.addToFunctions(createSpyreSizeLoops());
   if (options.lxPlanning) {
     passes.takeDecisions("tilings");
     SpyreCoarseTilingOptions tiling;

@@ -316,3 +316,55 @@ def test_default_step_is_said(listen):
     with listen(logging.getLogger("spyre.inductor"), logging.WARNING) as records:
         step_of("n", 2, 576)
     assert [r.getMessage() for r in records] == ["n: defaulting granularity to 18"]
+
+
+# --- loops up to sizes around files for one -------------------------------------
+
+LOOPS = {"through_superdsc": True, "bundle_size_loops": True}
+#: Those that do not reduce what varies.
+BY_TILES = [name for name in FUNCTIONS if "of what varies" not in name]
+
+
+@pytest.mark.parametrize("name", BY_TILES)
+def test_loops_have_the_bits_of_symbols(name):
+    """One bundle of tiles for all sizes, with the bits of the other form."""
+    function, shapes, dims = FUNCTIONS[name]
+    for least, most in RANGES:
+        if name == "product" and least == 1:
+            continue  # A product of tiles of one row is refused below.
+        loops = compiled(function, dynamic=None, options=LOOPS)
+        symbols = compiled(function, dynamic=None, options={"through_superdsc": True})
+        sizes = [s for s in range(least, most + 1, least) if s > 1]
+        before = len(compiled_parts())
+        for size in sizes[::-1] + sizes[:1]:
+            inputs = [stored(shape, size + i) for i, shape in enumerate(shapes(size))]
+            actual, after = run(loops, *inputs, sizes=(least, most), dims=dims)
+            wanted, kept = run(symbols, *inputs, sizes=(least, most), dims=dims)
+            what = f"s = {size} of {least} to {most}"
+            for a, b in zip((*actual, *after), (*wanted, *kept), strict=True):
+                assert_exact(a, b, what)
+        programs = compiled_parts()[before:]
+        assert [p.graph.num_sizes for p in programs] == [1, 1]
+
+
+def test_loop_in_the_bundle(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPYRE_DUMP_DIR", str(tmp_path))
+    f = compiled(lambda x, w: (x @ w).softmax(-1), dynamic=None, options=LOOPS)
+    run(f, stored((26, 96), 1), weight(96, 70), sizes=(13, 65))
+    (text,) = [p.read_text() for p in tmp_path.glob("*/superdsc/bundle.mlir")]
+    (size,) = re.findall(r"scf.for %i_0 = %c0 to %(dim_\w+) step %step_0 {", text)
+    assert (
+        f"%{size}_base: !sdscbundle.input_arg<index, granularity=13, max_value=65>"
+        in text
+    )
+    assert "%step_0 = arith.constant 13 : index" in text
+
+
+def test_sums_over_the_size_are_refused():
+    """At the line of the operation; nothing runs per size, or as the other form."""
+    f = compiled(lambda x: (x * 2).amax(0), dynamic=None, options=LOOPS)
+    before = len(compiled_parts())
+    said = r"cannot run in a loop up to '\w+' from 13 to 65 by 13: it reduces"
+    with pytest.raises(_C.SpyreError, match=said):
+        f(declare(26, 13, 65))
+    assert len(compiled_parts()) == before

@@ -6,6 +6,7 @@ import pytest
 import sdsc_bundles
 from commands import execute, needs_tools, refused, run
 from sdsc_bundles import looped_add
+from test_sized_bundles import PROGRAMS, poisoned, save, source
 
 pytestmark = needs_tools
 
@@ -242,6 +243,76 @@ def test_loops_that_cannot_be_executed(tmp_path):
         given = [*["--arg", "zeros"] * 3, "--arg", "64"]
         found = refused("spyre-run", tmp_path, *given)
         assert said in found, found
+
+
+# --- written from plans ---
+
+#: Programs whose rows are the size, and that do not sum over it.
+BY_ROWS = ("mlp", "pointwise", "softmax")
+
+
+def make(name, folder):
+    """Paths of a program: KTIR and a bundle with symbols, and one with loops."""
+    text, ktir = source(name), folder / "ktir.mlir"
+    pipeline = "--spyre-pipeline=superdsc-compatible=true"
+    run("spyre-opt", "-", pipeline, "-o", ktir, input=text)
+    for form, more in (("symbols", ""), ("loops", " size-loops=true")):
+        planned = folder / f"{form}.mlir"
+        options = f"{pipeline}{more} to-ktir=false"
+        run("spyre-opt", "-", options, "-o", planned, input=text)
+        run("spyre-translate", "--to-superdsc", planned, "-o", folder / form)
+    return ktir, folder / "symbols", folder / "loops"
+
+
+@pytest.mark.parametrize("name", BY_ROWS)
+def test_bits_of_ktir_at_all_sizes(name, tmp_path):
+    (step, most), arrays, result, _ = PROGRAMS[name]
+    ktir, symbols, loops = make(name, tmp_path)
+    for size in range(step, most + 1, step):
+        rng = np.random.default_rng(size)
+        tight, roomy = [], []
+        for label, shape in arrays.items():
+            extents = [size if e == "s" else e for e in shape]
+            value = rng.standard_normal(extents).astype(np.float16)
+            tight += save(tmp_path, label, value)
+            whole = poisoned(value, shape, most)
+            whole[np.isinf(whole)] = NAN
+            roomy += save(tmp_path, f"{label}-roomy", whole)
+        number = ["--arg", str(size)]
+        out = tmp_path / "out"
+        run("spyre-run", ktir, "--out-dir", out, *tight, "--arg", "zeros", *number)
+        wanted = np.load(out / "out.npy")
+        assert np.isfinite(wanted).all() and np.abs(wanted).max() > 0
+        stale = np.full([most if e == "s" else e for e in result], 7, np.float16)
+        roomy += save(tmp_path, "stale", stale)
+        inside = tuple(slice(n) for n in wanted.shape)
+        stale[inside] = wanted
+        for bundle in (symbols, loops):
+            run("spyre-run", bundle, "--check=full", "--out-dir", out, *roomy, *number)
+            found = np.load(out / "out.npy")
+            np.testing.assert_array_equal(found, stale, err_msg=f"{bundle} {size}")
+
+
+@pytest.mark.parametrize("name", BY_ROWS)
+def test_written_again(name, tmp_path):
+    """Read, and raised, bundles are written with the same bytes."""
+    _, _, bundle = make(name, tmp_path)
+    text = (bundle / "bundle.mlir").read_text()
+    assert "scf.for %i_0 = %c0 to %dim_s step %step_0" in text
+    for path in bundle.glob("sdsc_*.json"):
+        assert "dimToSymbolMapping_" not in path.read_text()
+    raised = tmp_path / "raised.mlir"
+    run("spyre-translate", "--validate-superdsc", bundle)
+    run("spyre-translate", "--rewrite-superdsc", bundle, "-o", tmp_path / "copy")
+    run("spyre-translate", "--from-superdsc", bundle, "-o", raised)
+    run("spyre-translate", "--to-superdsc", raised, "-o", tmp_path / "again")
+    files = sorted(path.name for path in bundle.iterdir())
+    for other in ("copy", "again"):
+        assert sorted(path.name for path in (tmp_path / other).iterdir()) == files
+        for file in files:
+            assert (tmp_path / other / file).read_bytes() == (
+                bundle / file
+            ).read_bytes()
 
 
 def test_as_spyrecode(tmp_path):

@@ -52,6 +52,12 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<bool> forSuperDSC{*this, "superdsc-compatible",
                            llvm::cl::desc("The same as target=superdsc"),
                            llvm::cl::init(false)};
+  Option<bool> sizeLoops{
+      *this, "size-loops",
+      llvm::cl::desc(
+          "Run what varies with a size in loops up to it, over tiles "
+          "of one step between sizes"),
+      llvm::cl::init(false)};
   Option<int64_t> maxSpan{
       *this, "max-span",
       llvm::cl::desc("Bytes of a tensor in device memory that a core can "

@@ -215,6 +215,34 @@ def SpyreResolveHints : Pass<"spyre-resolve-hints", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
 }
 
+def SpyreSizeLoops : Pass<"spyre-size-loops", "::mlir::func::FuncOp"> {
+  let summary = "run what varies with a size in loops up to that size";
+  let description = [{
+    A function for many sizes has operations whose extents vary. This pass gives
+    them the extent of one step between sizes, and runs them in a loop up to the
+    size, `spyre_graph.bound_map` of which says so (SG-SYMBOL-C4). So each
+    operation is of one size, as devices want it that take a size only for the
+    number of a loop's iterations: `loop_dimension` in the field's words, where an
+    operation of varying extents has a `dimension` that is a symbol.
+
+    All operations that vary with one symbol share a loop, and hand on tiles in
+    buffers of one tile. It does nothing in a function without symbols.
+
+    Constraints:
+    - SG-SIZE-LOOP-C1: one loop of each such operation varies, is parallel, and
+      is one symbol; tiles of one operation are tiles of the others.
+    - SG-SIZE-LOOP-C2: sizes are the multiples of their step, and a tile of so
+      many elements begins at whole sticks.
+  }];
+  let statistics = [
+    Statistic<"numLoops", "num-loops", "Loops up to sizes">,
+  ];
+  let dependentDialects = [
+    "::mlir::spyre_graph::SpyreGraphDialect", "::mlir::scf::SCFDialect",
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
   let summary = "run operations tile by tile, so that intermediates fit in LX";
   let description = [{

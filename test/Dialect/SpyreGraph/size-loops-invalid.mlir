@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s -split-input-file -verify-diagnostics --spyre-size-loops
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 128)>
+func.func @reduces(%x: tensor<512x128xf16, #l> {spyre_graph.size_map = #rows}) -> tensor<128xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 64 to 512 by 64>]} {
+  %0 = tensor.empty() : tensor<128xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+  // SG-SIZE-LOOP-C1
+  // expected-error@+1 {{cannot run in a loop up to 's' from 64 to 512 by 64: it reduces the dimension}}
+  %y = spyre_graph.sum ins(%x : tensor<512x128xf16, #l>) outs(%0 : tensor<128xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {dims = array<i64: 0>, extent_map = #rows} -> tensor<128xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+  return %y : tensor<128xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#both = affine_map<()[s] -> (s, s)>
+func.func @twice(%x: tensor<128x128xf16, #l> {spyre_graph.size_map = #both}) -> (tensor<128x128xf16, #l> {spyre_graph.size_map = #both})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 64 to 128 by 64>]} {
+  %0 = tensor.empty() : tensor<128x128xf16, #l>
+  // SG-SIZE-LOOP-C1
+  // expected-error@+1 {{has extents that vary in the loops 0 and 1; a loop up to a size cuts one}}
+  %y = spyre_graph.exp ins(%x : tensor<128x128xf16, #l>) outs(%0 : tensor<128x128xf16, #l>) {extent_map = #both} -> tensor<128x128xf16, #l>
+  return %y : tensor<128x128xf16, #l>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#rows = affine_map<()[s] -> (s, 128)>
+func.func @least(%x: tensor<512x128xf16, #l> {spyre_graph.size_map = #rows}) -> (tensor<512x128xf16, #l> {spyre_graph.size_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 512>]} {
+  %0 = tensor.empty() : tensor<512x128xf16, #l>
+  // SG-SIZE-LOOP-C2
+  // expected-error@+1 {{cannot run in a loop up to 's' from 2 to 512: sizes must be the multiples of a step}}
+  %y = spyre_graph.exp ins(%x : tensor<512x128xf16, #l>) outs(%0 : tensor<512x128xf16, #l>) {extent_map = #rows} -> tensor<512x128xf16, #l>
+  return %y : tensor<512x128xf16, #l>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#columns = affine_map<()[s] -> (128, s)>
+func.func @sticks(%x: tensor<128x512xf16, #l> {spyre_graph.size_map = #columns}) -> (tensor<128x512xf16, #l> {spyre_graph.size_map = #columns})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 32 to 512 by 32>]} {
+  %0 = tensor.empty() : tensor<128x512xf16, #l>
+  // SG-SIZE-LOOP-C2
+  // expected-error@+1 {{cannot run in a loop up to 's' from 32 to 512 by 32: tiles of 32 do not begin at whole sticks, which have 64 elements}}
+  %y = spyre_graph.exp ins(%x : tensor<128x512xf16, #l>) outs(%0 : tensor<128x512xf16, #l>) {extent_map = #columns} -> tensor<128x512xf16, #l>
+  return %y : tensor<128x512xf16, #l>
+}
