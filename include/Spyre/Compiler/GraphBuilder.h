@@ -84,8 +84,8 @@ public:
   /// (strides and offset of the result tensor, whatever view `value` is).
   /// Throws Error if they leave the storage; UnsupportedOp if sizes vary and no
   /// one map says where the elements are, also not with two adjacent dimensions
-  /// of the root as one, or one as two. Those take a copy, if an operation needs
-  /// the view.
+  /// of the root as one, or one as two. Those take a copy, if an operation
+  /// needs the view.
   int view(int value, const SizeList &sizes, const SizeList &strides,
            const SizeExpr &offset, const SourceLocation &loc = {});
 
