@@ -202,7 +202,24 @@ template <>
 struct GroupRounder<FormatDL16> {
   /// Zero is common: from the first one on, the test lets it pass.
   bool hasZeros = false;
+  /// How often magnitudes were not usual lately.
+  unsigned unusual = 0;
 
+  /// Magnitudes from 2^-24 to below 2^8 are usual. Their distances from the
+  /// first one have no upper bits, so that two instructions note a value.
+  struct Usual {
+    static constexpr uint32_t kFirst = (127u - 24u) << 23;
+    static constexpr uint32_t kUpperBits = 0x70000000u;
+    VU seen{};
+    template <int N>
+    SPYRE_INLINE void note(const VF (&x)[N]) {
+      for (const VF &v : x)
+        seen |= bitsAs<VU>(v) - kFirst;
+    }
+    SPYRE_INLINE bool mayBeRare() const {
+      return mayHold((seen & kUpperBits) != VU{});
+    }
+  };
   /// Zero counts as rare.
   struct NonZero {
     VU largest{};
@@ -246,6 +263,15 @@ struct GroupRounder<FormatDL16> {
       });
       return !noted.mayBeRare();
     };
+    // Groups that are unusual cost twice: not more than one in ten.
+    constexpr unsigned cost = 10, most = 4 * cost;
+    if (unusual < most) {
+      if (isCommon(Usual())) {
+        unusual -= unusual > 0;
+        return;
+      }
+      unusual += cost;
+    }
     if (!hasZeros && isCommon(NonZero()))
       return;
     if (isCommon(AnyNumber())) {

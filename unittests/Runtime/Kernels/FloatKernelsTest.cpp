@@ -413,15 +413,16 @@ TEST_P(FloatKernels, ChainsOfCodes) {
     }
 }
 
-// Groups of vectors take a short way that knows no zero, then one that does,
-// and the exact one: a single value decides, wherever it stands.
+// Groups of vectors take a short way for usual magnitudes, one that knows no
+// zero, one that does, and the exact one: a single value decides, wherever it
+// stands.
 TEST_P(FloatKernels, OneRareValueAmongCommonOnes) {
   const size_t n = 1000;
   const float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> rare = {0.0f,          -0.0f,    1e-40f,
                              std::nanf(""), infinity, -infinity};
   for (float edge : {0x1p-31f, 0x1.004p-31f, 0x1.008p-31f, 0x1.ff4p32f,
-                     0x1.ff8p32f, 0x1.ffcp32f, 0x1p33f})
+                     0x1.ff8p32f, 0x1.ffcp32f, 0x1p33f, 0x1p-24f, 0x1p8f})
     for (float x :
          {std::nextafterf(edge, 0.0f), edge, std::nextafterf(edge, infinity)}) {
       rare.push_back(x);
