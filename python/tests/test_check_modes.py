@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each --check mode finds, with the places it names; same bits otherwise."""
 
+import benchmark_modules
 import numpy as np
 import pytest
 from commands import needs_tools
@@ -486,6 +487,28 @@ def check_bits(program, values, name, scale, folder):
 def test_softmax_in_every_mode(tmp_path):
     x = half(np.random.default_rng(31), 100, 200)
     check_bits(softmax_program(100, 200, 25), [x, "zeros"], "out", 1, tmp_path)
+
+
+def test_results_past_the_caches(tmp_path):
+    """Views of 16 MiB are written past the caches; without checks sizes are unknown."""
+    rows, columns = 1024, 8192
+    program = benchmark_modules.load("ktir.kernels").layernorm(rows, columns)
+    for name in ("x", "weight", "bias", "y"):
+        program = program.replace(
+            f"%{name}: index", f'%{name}: index {{ktdp.name = "{name}"}}', 1
+        )
+    rng = np.random.default_rng(33)
+    x = half(rng, rows, columns)
+    x[3, 100:200] = 0
+    x[5] *= 2.0**-12
+    x[7, ::2] *= 256
+    values = [x, half(rng, columns), half(rng, columns), np.zeros_like(x)]
+    found = [
+        results(program, values, tmp_path / check, "--check", check)["y"]
+        for check in ("bounds", "none")
+    ]
+    assert found[0].tobytes() == found[1].tobytes()
+    assert abs(found[0].astype(np.float32)).max() > 1
 
 
 #: Rows, columns, depth and grid. Of few rows, the right factor is read piece by piece,

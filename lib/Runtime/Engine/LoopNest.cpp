@@ -177,6 +177,23 @@ void StructuredLoop::runNest(Core &core, Nest &nest) const {
   }
 }
 
+/// Whether a view is of so much device memory that the caches will not hold all
+/// of it when another kernel reads it: half of a usual last one.
+static bool exceedsCaches(const ViewVal &view) {
+  constexpr int64_t least = 16 << 20;
+  if (view.isLX)
+    return false;
+  // Without checks the extents of a view are unknown, and huge.
+  constexpr int64_t most = int64_t(1) << 40;
+  int64_t bytes = deviceSize(view.elem);
+  for (int d = 0; d < view.rank; ++d) {
+    int64_t extent = view.hi[d] - view.lo[d] + 1;
+    if (extent >= most || __builtin_mul_overflow(bytes, extent, &bytes))
+      return false;
+  }
+  return bytes >= least && bytes < most;
+}
+
 bool StructuredLoop::runInto(Core &core, const TileVal &tile) const {
   if (outputs[0].elem != Elem::F16 || core.ieee || core.shadow ||
       core.numStacked > 1)
@@ -189,6 +206,7 @@ bool StructuredLoop::runInto(Core &core, const TileVal &tile) const {
   Nest nest;
   makeNest(core, nest);
   nest.codes = nest.numInputs;
+  nest.pastCaches = exceedsCaches(tile.view);
   nest.base[nest.codes] = const_cast<uint8_t *>(part->first);
   for (size_t d = 0; d < outputs[0].map.size(); ++d)
     nest.loops[outputs[0].map[d].terms[0].first].stride[nest.codes] =

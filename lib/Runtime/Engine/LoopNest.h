@@ -16,7 +16,8 @@ struct StructuredLoop::Nest {
   int numInputs = 0, numOperands = 0;
   uint8_t *base[kMaxOperands]; ///< address of the first point
   Elem elem[kMaxOperands];
-  int codes = -1; ///< the operand that is DL16 codes in device memory
+  int codes = -1;          ///< the operand that is DL16 codes in device memory
+  bool pastCaches = false; ///< whether these are written past the caches
   int64_t points = 1;
 
   uint8_t *at(int operand, int64_t offset) const {

@@ -240,8 +240,10 @@ void StructuredLoop::BlockwiseRun::bindOperands(int64_t row, int64_t column,
     if (isDirect[y] &&
         isDense(shape, rows.stride[out0 + y], columns.stride[out0 + y])) {
       frame.ptr[body.yields[y]] = address(out0 + y, row, column);
-      if (nest.codes == out0 + y)
+      if (nest.codes == out0 + y) {
         frame.codes = body.yields[y];
+        frame.pastCaches = nest.pastCaches;
+      }
     }
 }
 

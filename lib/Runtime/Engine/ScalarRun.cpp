@@ -204,7 +204,7 @@ static void runChain(Core &core, const ScalarProgram &program,
   if (frame.codes == last)
     return kernels().chainToCodes(static_cast<const float *>(frame.ptr[op->a]),
                                   frame.step[op->a], chain.steps, op->chain,
-                                  result, n, &core.readAhead);
+                                  result, n, &core.readAhead, frame.pastCaches);
   kernels().chain(static_cast<const float *>(frame.ptr[op->a]),
                   frame.step[op->a], chain.steps, op->chain,
                   static_cast<float *>(result), n,

@@ -144,7 +144,7 @@ void chain(const float *x, size_t step, const ChainStep *steps,
 
 /// The codes of what `compute(i, value)` makes, which is not rounded, of points
 /// i, i + kLanes, ... Returns how many there are.
-template <class Compute>
+template <bool Streams, class Compute>
 static SPYRE_INLINE size_t makeCodes(uint16_t *out, size_t n, ReadAhead *ahead,
                                      Compute compute) {
   Prefetcher prefetcher(ahead);
@@ -152,20 +152,25 @@ static SPYRE_INLINE size_t makeCodes(uint16_t *out, size_t n, ReadAhead *ahead,
   size_t i = 0;
   for (; i + count <= n; i += count) {
     prefetcher.fetch<(count + 63) / 64>();
-    fetchAhead<2 * count, true>(out + i);
+    if constexpr (!Streams)
+      fetchAhead<2 * count, true>(out + i);
     VF value[2 * kGroup];
     compute(i, value);
     unroll<2>([&](auto half) SPYRE_INLINE_LAMBDA {
       VF part[kGroup];
       for (int g = 0; g < kGroup; ++g)
         part[g] = value[half * kGroup + g];
-      encodeGroup<FormatDL16, VH>(part, out + i + half * kGroup * kLanes);
+      encodeGroup<FormatDL16, VH, LaneOrder::Memory, Streams>(
+          part, out + i + half * kGroup * kLanes);
     });
   }
+  if constexpr (Streams)
+    finishStreams();
   return i;
 }
 
 /// makeCodes() of one step, for each operation a loop.
+template <bool Streams>
 static __attribute__((noinline)) size_t stepToCodes(const float *x, size_t step,
                                                     const ChainStep &only,
                                                     uint16_t *out, size_t n,
@@ -173,7 +178,7 @@ static __attribute__((noinline)) size_t stepToCodes(const float *x, size_t step,
   size_t done = 0;
   Operand first(x, step, n), other(only.x, only.step, n);
   withOperation(only, [&](auto op) {
-    done = makeCodes(out, n, ahead, [&](size_t i, auto &value) {
+    done = makeCodes<Streams>(out, n, ahead, [&](size_t i, auto &value) {
       unroll<2 * kGroup>([&](auto g) {
         value[g] = op(first.at(i + g * kLanes), other.at(i + g * kLanes));
       });
@@ -182,24 +187,25 @@ static __attribute__((noinline)) size_t stepToCodes(const float *x, size_t step,
   return done;
 }
 
-void chainToCodes(const float *x, size_t step, const ChainStep *steps,
-                  unsigned numSteps, void *result, size_t n, ReadAhead *ahead) {
+template <bool Streams>
+static __attribute__((noinline)) void
+makeChainCodes(const float *x, size_t step, const ChainStep *steps,
+               unsigned numSteps, uint16_t *out, size_t n, ReadAhead *ahead) {
   VF uniform[kMaxChain];
   for (unsigned s = 0; s < numSteps; ++s)
     uniform[s] = splat(*steps[s].x);
   Operand first(x, step, n);
-  auto *out = static_cast<uint16_t *>(result);
   size_t i;
   if (numSteps == 1) {
-    i = stepToCodes(x, step, steps[0], out, n, ahead);
+    i = stepToCodes<Streams>(x, step, steps[0], out, n, ahead);
   } else {
     GroupRounder<FormatDL16> groups;
     // The last rounding is that of the code.
-    i = makeCodes(out, n, ahead,
-                  [&](size_t at, auto &value) SPYRE_INLINE_LAMBDA {
-                    runChainGroup<false>(first, steps, numSteps, uniform, at,
-                                         groups, value);
-                  });
+    i = makeCodes<Streams>(out, n, ahead,
+                           [&](size_t at, auto &value) SPYRE_INLINE_LAMBDA {
+                             runChainGroup<false>(first, steps, numSteps,
+                                                  uniform, at, groups, value);
+                           });
   }
   for (; i < n; i += kLanes) {
     size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
@@ -209,6 +215,15 @@ void chainToCodes(const float *x, size_t step, const ChainStep *steps,
         VH);
     __builtin_memcpy(out + i, &codes, rest * sizeof(uint16_t));
   }
+}
+
+void chainToCodes(const float *x, size_t step, const ChainStep *steps,
+                  unsigned numSteps, void *result, size_t n, ReadAhead *ahead,
+                  bool pastCaches) {
+  auto *out = static_cast<uint16_t *>(result);
+  if (pastCaches && uintptr_t(out) % kVectorBytes == 0)
+    return makeChainCodes<true>(x, step, steps, numSteps, out, n, ahead);
+  makeChainCodes<false>(x, step, steps, numSteps, out, n, ahead);
 }
 
 #ifdef SPYRE_HAS_VECTOR_FMA

@@ -76,15 +76,19 @@ SPYRE_INLINE void decodeGroup(const Code *src, VF (&values)[kGroup]) {
         __builtin_convertvector(load<VCode>(src + g * kLanes), VU));
 }
 
-/// The codes of kGroup vectors of any floats, rounded.
+/// The codes of kGroup vectors of any floats, rounded. The common ones are
+/// streamed if `Streams`.
 template <class Format, class VCode, LaneOrder Order = LaneOrder::Memory,
-          class Code>
+          bool Streams = false, class Code>
 SPYRE_INLINE void encodeGroup(const VF (&values)[kGroup], Code *dst) {
   if constexpr (std::is_same_v<Format, FormatDL16>) {
     auto put = [&](int g, VW codes) SPYRE_INLINE_LAMBDA {
       if constexpr (Order == LaneOrder::Memory)
         codes = fromPackedOrder(codes);
-      store(dst + 2 * g * kLanes, codes);
+      if constexpr (Streams)
+        stream(dst + 2 * g * kLanes, codes);
+      else
+        store(dst + 2 * g * kLanes, codes);
     };
     VW codes[kGroup / 2], any = {};
     for (int g = 0; g < kGroup / 2; ++g) {

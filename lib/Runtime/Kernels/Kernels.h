@@ -24,7 +24,8 @@ void chain(const float *x, size_t step, const ChainStep *steps,
            unsigned numSteps, float *result, size_t n, Rounding rounding,
            ReadAhead *ahead);
 void chainToCodes(const float *x, size_t step, const ChainStep *steps,
-                  unsigned numSteps, void *result, size_t n, ReadAhead *ahead);
+                  unsigned numSteps, void *result, size_t n, ReadAhead *ahead,
+                  bool pastCaches);
 void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
                   unsigned numSteps, void *result, size_t n);
 void expOfChain(const float *x, size_t step, const ChainStep *steps,

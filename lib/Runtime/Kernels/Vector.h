@@ -71,6 +71,24 @@ SPYRE_INLINE void store(T *p, V v) {
   __builtin_memcpy(p, &v, sizeof(V));
 }
 
+/// store() past the caches, if the instruction set can; p is aligned to a
+/// vector. Other threads see the value after finishStreams().
+template <class V, class T>
+SPYRE_INLINE void stream(T *p, V v) {
+#if defined(__AVX512F__)
+  _mm512_stream_si512(reinterpret_cast<__m512i *>(p), bitsAs<__m512i>(v));
+#elif defined(__AVX2__)
+  _mm256_stream_si256(reinterpret_cast<__m256i *>(p), bitsAs<__m256i>(v));
+#else
+  store(p, v);
+#endif
+}
+SPYRE_INLINE void finishStreams() {
+#if defined(__AVX2__)
+  _mm_sfence();
+#endif
+}
+
 SPYRE_INLINE VF splat(float x) { return x - VF{}; }
 SPYRE_INLINE VD splatD(double x) { return x - VD{}; }
 SPYRE_INLINE VI splatI(int32_t x) { return x + VI{}; }

@@ -3,6 +3,7 @@
 
 #include "Spyre/Device/DL16.h"
 
+#include <algorithm>
 #include <functional>
 
 using namespace spyre::runtime;
@@ -386,14 +387,23 @@ TEST_P(FloatKernels, ChainsOfCodes) {
                 std::vector<uint16_t> expected(n), actual = codes[1];
                 k.storeFloatRun(ElementFormat::DL16, result.data(),
                                 expected.data(), n);
-                std::vector<uint16_t> fromFloats(n + 1, 0x1234);
-                k.chainToCodes(first ? values[0].data() : &one, first,
-                               steps.data(), numSteps, fromFloats.data(), n,
-                               nullptr);
-                EXPECT_EQ(fromFloats.back(), 0x1234);
-                fromFloats.pop_back();
-                ASSERT_EQ(fromFloats, expected)
-                    << n << " " << numSteps << " " << int(op);
+                // At the start of a cache line, and beside it.
+                constexpr size_t line = 64 / sizeof(uint16_t);
+                for (size_t beside : {0, 1})
+                  for (bool pastCaches : {false, true}) {
+                    std::vector<uint16_t> room(n + 2 * line, 0x1234);
+                    size_t at = line - uintptr_t(room.data()) / 2 % line;
+                    uint16_t *fromFloats = room.data() + at + beside;
+                    k.chainToCodes(first ? values[0].data() : &one, first,
+                                   steps.data(), numSteps, fromFloats, n,
+                                   nullptr, pastCaches);
+                    EXPECT_EQ(fromFloats[-1], 0x1234);
+                    EXPECT_EQ(fromFloats[n], 0x1234);
+                    ASSERT_TRUE(std::equal(expected.begin(), expected.end(),
+                                           fromFloats))
+                        << n << " " << numSteps << " " << int(op) << " "
+                        << beside << pastCaches;
+                  }
                 // In place of an operand.
                 actual.push_back(0x1234);
                 auto asFloats = [](const std::vector<uint16_t> &own) {

@@ -260,10 +260,12 @@ struct KernelTable {
                 unsigned numSteps, float *result, size_t n, Rounding rounding,
                 ReadAhead *ahead);
   /// The DL16 codes of what `chain` with that rounding makes, an array of
-  /// uint16_t.
+  /// uint16_t. With `pastCaches` they go to memory without being read into a
+  /// cache first, where instruction set and alignment allow it: faster for what
+  /// the caches will have dropped when it is read.
   void (*chainToCodes)(const float *x, size_t step, const ChainStep *steps,
                        unsigned numSteps, void *result, size_t n,
-                       ReadAhead *ahead);
+                       ReadAhead *ahead, bool pastCaches);
   /// The same from DL16 codes to codes: x, the result and what steps read are
   /// arrays of uint16_t, but for operands with step 0, which are one float.
   /// What is read may be where the result is written, but not beside it.
