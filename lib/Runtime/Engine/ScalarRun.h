@@ -27,8 +27,8 @@ struct ScalarFrame {
   int64_t indexExtent[kMaxRank * 2];
   /// The result of a chain that is written as DL16 codes, or -1.
   int codes = -1;
-  bool pastCaches =
-      false; ///< how these are written (KernelTable::chainToCodes)
+  /// How these are written (KernelTable::chainToCodes).
+  bool pastCaches = false;
 };
 
 /// Points temporaries at scratch buffers and fills constants.
