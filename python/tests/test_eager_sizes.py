@@ -456,3 +456,24 @@ def test_patterns_with_integers():
     # A negative one follows from the size.
     earlier = [[s, 1 - s] for s in (3, 5)]
     assert find_pattern([8, -7], (0,), earlier, (1,)).positions == (0,)
+
+
+def test_patterns_of_calls_of_several_kinds():
+    """Parts that begin at several places: those like this one have a pattern."""
+    other = [[s, 64 * s, 128] for s in (5, 9)]
+    assert find_pattern([17, 17 * 64, 256], (0,), other) is None
+    earlier = [*other, [33, 33 * 64, 256]]
+    assert find_pattern([17, 17 * 64, 256], (0,), earlier) is None
+    found = find_pattern([17, 17 * 64, 256], (0,), [*earlier, [40, 40 * 64, 256]])
+    assert found.numbers == (Sum(0, 1, (0,)), Sum(0, 64, (0,)), Sum(256))
+
+
+def test_parts_that_begin_at_several_places():
+    programs = Programs()
+    for size in (5, 9, 17, 33, 63, 64, 65, 100, 200):
+        poison()
+        x = whole(size, 384)
+        keys, values = on_device(x).split(128, 1)[1:]
+        assert_exact((keys * 2).cpu(), x[:, 128:256] * 2, f"{size}")
+        assert_exact((values * 2).cpu(), x[:, 256:] * 2, f"{size}")
+    programs.assert_few()

@@ -71,7 +71,7 @@ def find_pattern(
         if not samples or samples[0] != tuple(numbers):
             continue
         found = _fit(samples, sorted(moved - own), sorted(moved & own))
-        if found is None or len(samples) - 1 < 2 ** len(found.positions):
+        if found is None:
             continue
         if best is None or _rank(found) < _rank(best):
             best = found
@@ -86,7 +86,10 @@ def _rank(pattern: Pattern) -> tuple[int, tuple[int, ...]]:
 def _fit(
     samples: Sequence[tuple[int, ...]], moved: Sequence[int], integers: Sequence[int]
 ) -> Pattern | None:
-    """What all numbers are; the sizes at ``moved`` and the ``integers`` vary."""
+    """What all numbers are; the sizes at ``moved`` and the ``integers`` vary.
+
+    None if there are too few samples.
+    """
     columns = list(zip(*samples, strict=True))
     symbols: list[tuple[int, ...]] = []
     positions: list[int] = []
@@ -97,9 +100,14 @@ def _fit(
                 return None
             symbols.append(columns[position])
             positions.append(position)
+    if len(samples) - 1 < 2 ** len(positions):
+        return None
     found = [_as_sum(column, symbols, most=3) for column in columns]
     if None in found:
-        return None
+        # Calls of several kinds, as for parts that begin at several places.
+        unlike = [number for number, own in enumerate(found) if own is None]
+        alike = [s for s in samples if all(s[i] == samples[0][i] for i in unlike)]
+        return _fit(alike, moved, integers)
     return Pattern(tuple(found), tuple(positions))  # type: ignore[arg-type]
 
 
