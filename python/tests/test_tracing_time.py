@@ -11,12 +11,14 @@ import pytest
 import torch
 from torch._dynamo import config, funcname_cache, side_effects, symbolic_convert
 from torch_spyre import compile_backend
+from torch_spyre.frontend import tracing_time
 
 
 @pytest.fixture(autouse=True)
 def _fresh():
     torch._dynamo.reset()
     funcname_cache.clearcache()
+    tracing_time._next_look = None
     yield
     torch._dynamo.reset()
     torch._logging.set_logs()
@@ -43,13 +45,13 @@ def run(backend, device="spyre"):
 def watch_frozen(monkeypatch):
     """Whether objects were frozen when this backend compiled, and in others."""
     seen = []
-    drop = compile_backend.drop_from_graph
+    kept_by_pytorch = compile_backend.kept_by_pytorch
 
-    def watched(gm):
+    def watched(gm, options):
         seen.append(gc.get_freeze_count() > 0)
-        drop(gm)
+        return kept_by_pytorch(gm, options)
 
-    monkeypatch.setattr(compile_backend, "drop_from_graph", watched)
+    monkeypatch.setattr(compile_backend, "kept_by_pytorch", watched)
 
     def other(gm, inputs):
         seen.append(gc.get_freeze_count() > 0)
@@ -70,6 +72,17 @@ def test_old_objects_are_not_collected_while_this_backend_traces(monkeypatch):
     run(lambda gm, inputs: other(gm, inputs), "cpu")
     run("eager")
     assert seen == [True, False] and gc.get_freeze_count() == 0
+
+
+def test_old_objects_are_collected_in_some_of_many_compilations(monkeypatch):
+    """Each leaves garbage to the next."""
+    seen, _ = watch_frozen(monkeypatch)
+    for _ in range(4):
+        if len(seen) == 2:
+            monkeypatch.setattr(tracing_time, "_next_look", 0)
+        torch._dynamo.reset()
+        run("spyre")
+    assert seen == [True, True, False, True]
 
 
 def test_objects_are_thawed_after_errors():

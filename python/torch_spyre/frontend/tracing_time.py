@@ -18,6 +18,12 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
+#: So many collections of young objects (of 700 more by default than were freed, each)
+#: may pass without a look at old ones: a first graph of 22 layers has about 400.
+_YOUNG_COLLECTIONS = 1000
+#: At how many of them in this process old objects are looked at again.
+_next_look: int | None = None
+
 
 def wrap_compile(convert_frame: ModuleType) -> None:
     """Lets Dynamo's function that compiles a frame take less time for this backend."""
@@ -68,9 +74,15 @@ def _existing_objects_kept() -> Iterator[None]:
     """Python's garbage collector only looks at objects that are made inside.
 
     A trace makes so many that it would look several times at all objects there are.
+    Where one compilation follows another, some look at all: traces leave garbage.
     """
-    if gc.get_freeze_count() > 0:
-        # They are the user's, and cannot be told from others afterwards.
+    global _next_look
+    done = gc.get_stats()[0]["collections"]
+    is_due = _next_look is not None and done >= _next_look
+    if is_due or _next_look is None:
+        _next_look = done + _YOUNG_COLLECTIONS
+    # What is frozen already is the user's, and could not be told from ours afterwards.
+    if is_due or gc.get_freeze_count() > 0:
         yield
         return
     gc.freeze()
