@@ -170,6 +170,15 @@ def test_all_caches_of_a_model_grow_in_place():
     assert sum(programs for _, programs in more) == 0
 
 
+def test_masks_that_operators_join_lie_as_usual():
+    """Programs of operators do not grow in place, whatever their sizes."""
+    mask = torch.ones(4, 20, dtype=torch.int64, device=DEVICE)
+    for _ in range(12):
+        mask = torch.cat((mask, mask.new_ones(4, 1)), -1)
+    usual = torch.ones(4, 32, dtype=torch.int64, device=DEVICE)
+    assert mask.device_tensor_layout() == usual.device_tensor_layout()
+
+
 def test_old_caches_stay():
     """What grew from a cache does not change it."""
     model = on_device(tiny_llama(), torch.float16)

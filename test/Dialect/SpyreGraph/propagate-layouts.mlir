@@ -453,20 +453,7 @@ func.func @growing_keys(%q: tensor<4x8x64xf16, #heads>,
   return %s, %k : tensor<4x8x513xf16>, tensor<4x513x64xf16>
 }
 
-// A cache whose tokens are its last dimension, where results usually have their
-// sticks, has them elsewhere, too, if it can grow.
-// CHECK-LABEL: func.func @growing_last
-// CHECK: return %{{.+}} : tensor<4x64x513xf16, #spyre_graph.layout<order = [0, 2, 1], SEN169_FP16>>
-func.func @growing_last(%old: tensor<4x64x512xf16, #heads> {spyre_graph.size_map = affine_map<()[s] -> (4, 64, s)>}, %new: tensor<4x64x1xf16, #heads>)
-    -> (tensor<4x64x513xf16> {spyre_graph.size_map = affine_map<()[s] -> (4, 64, s + 1)>})
-    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 512>]} {
-  %e = tensor.empty() : tensor<4x64x513xf16>
-  %0 = spyre_graph.identity ins(%new : tensor<4x64x1xf16, #heads>) outs(%e : tensor<4x64x513xf16>) {extents = array<i64: 4, 64, 513>, extent_map = affine_map<()[s] -> (4, 64, s + 1)>, maps = [affine_map<(d0, d1, d2) -> (d0, d1, 0)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>]} -> tensor<4x64x513xf16>
-  %k = spyre_graph.identity ins(%old : tensor<4x64x512xf16, #heads>) outs(%0 : tensor<4x64x513xf16>) {extents = array<i64: 4, 64, 512>, maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>]} -> tensor<4x64x513xf16>
-  return %k : tensor<4x64x513xf16>
-}
-
-// Joined for one size, it need not be a cache.
+// What is joined along the usual stick dimension, as a mask, stays as it is.
 // CHECK-LABEL: func.func @joined_last
 // CHECK: return %{{.+}} : tensor<4x64x512xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>
 func.func @joined_last(%old: tensor<4x64x448xf16, #heads>, %new: tensor<4x64x64xf16, #heads>) -> tensor<4x64x512xf16> {
@@ -474,15 +461,4 @@ func.func @joined_last(%old: tensor<4x64x448xf16, #heads>, %new: tensor<4x64x64x
   %0 = spyre_graph.identity ins(%old : tensor<4x64x448xf16, #heads>) outs(%e : tensor<4x64x512xf16>) {extents = array<i64: 4, 64, 448>, maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>]} -> tensor<4x64x512xf16>
   %k = spyre_graph.identity ins(%new : tensor<4x64x64xf16, #heads>) outs(%0 : tensor<4x64x512xf16>) {extents = array<i64: 4, 64, 64>, maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2 + 448)>]} -> tensor<4x64x512xf16>
   return %k : tensor<4x64x512xf16>
-}
-
-// A row that is repeated is no part that grows.
-// CHECK-LABEL: func.func @repeated
-// CHECK: return %{{.+}} : tensor<64x512xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
-func.func @repeated(%x: tensor<64x1xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>)
-    -> (tensor<64x512xf16> {spyre_graph.size_map = affine_map<()[s] -> (64, s)>})
-    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 512>]} {
-  %e = tensor.empty() : tensor<64x512xf16>
-  %0 = spyre_graph.identity ins(%x : tensor<64x1xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>) outs(%e : tensor<64x512xf16>) {extents = array<i64: 64, 512>, extent_map = affine_map<()[s] -> (64, s)>, maps = [affine_map<(d0, d1) -> (d0, 0)>, affine_map<(d0, d1) -> (d0, d1)>]} -> tensor<64x512xf16>
-  return %0 : tensor<64x512xf16>
 }

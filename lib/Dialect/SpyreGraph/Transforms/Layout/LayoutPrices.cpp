@@ -5,7 +5,6 @@
 #include "LayoutGraph.h"
 #include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
-#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SetVector.h"
@@ -104,15 +103,13 @@ static std::optional<int64_t> getGrownDim(Value value) {
 }
 
 /// Whether the next call copies a result that has grown along a dimension. It
-/// grows in place unless its sticks run along that. Programs for one size do
-/// not let it, but the first call of many is one (docs/internals/symbolic.md,
-/// "What grows"): they keep such results as they are if that is usual.
+/// grows in place unless its sticks run along that (docs/internals/symbolic.md,
+/// "What grows"). Results whose sticks usually do are left as they are: masks,
+/// for instance, that operators join one by one.
 static bool isCopiedToGrow(Value result, LayoutAttrInterface layout,
                            LayoutAttrInterface usual, int64_t dim) {
   ArrayRef<int64_t> shape = getShape(result);
-  bool varies = !isa<AffineConstantExpr>(getSizes(result)[dim]);
-  return layout.getStickDim(shape) == dim &&
-         (varies || usual.getStickDim(shape) != dim);
+  return layout.getStickDim(shape) == dim && usual.getStickDim(shape) != dim;
 }
 
 /// What the result costs that an operation writes.
