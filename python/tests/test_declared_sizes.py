@@ -368,3 +368,12 @@ def test_sums_over_the_size_are_refused():
     with pytest.raises(_C.SpyreError, match=said):
         f(declare(26, 13, 65))
     assert len(compiled_parts()) == before
+
+
+def test_products_of_single_rows_are_refused():
+    """Where an intermediate has the row in LX."""
+    function, shapes, dims = FUNCTIONS["product"]
+    f = compiled(function, dynamic=None, options=LOOPS)
+    inputs = [stored(shape, i) for i, shape in enumerate(shapes(3))]
+    with pytest.raises(_C.SpyreError, match="SDSC-MATMUL-C4"):
+        run(f, *inputs, sizes=(1, 7), dims=dims)

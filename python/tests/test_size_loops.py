@@ -331,3 +331,21 @@ def test_as_spyrecode(tmp_path):
         "spyre-run", tmp_path / "job", *["--arg", "zeros"] * 3, "--arg", "96"
     )
     assert "size 's0' is 96" in said and "multiples of 64 from 64 to 512" in said
+
+
+def test_quotients_of_sizes_are_whole(tmp_path):
+    """KTIR whose arrays have as many tiles as a size divided says: by what divides it."""
+    bundle, raised = tmp_path / "bundle", tmp_path / "raised.mlir"
+    sdsc_bundles.write(bundle, looped_add("tiles"))
+    run("spyre-translate", "--from-superdsc", bundle, "-o", raised)
+    text = run("spyre-opt", "--convert-spyre-graph-to-ktir", raised)
+    used = "ktdp.used_map = affine_map<()[s0] -> (s0 floordiv 64, 64, 1024)>"
+    assert text.count(used) == 3
+    for wrong, said in (
+        ("s0 floordiv 48", "must divide by what divides the sizes"),
+        ("s0 mod 9", "must be linear, or that divided by a number"),
+    ):
+        ktir = tmp_path / "wrong.mlir"
+        ktir.write_text(text.replace(used, used.replace("s0 floordiv 64", wrong)))
+        found = refused("spyre-run", ktir, *["--arg", "zeros"] * 3, "--arg", "64")
+        assert f"argument 0: 'ktdp.used_map' {said}" in found, found
