@@ -27,13 +27,21 @@ MICROSECONDS_LIMIT = 20.0
 COST_LIMIT = 1.15
 
 
-def heads(x: torch.Tensor, parts: int) -> torch.Tensor:
-    """Queries, keys and values of eight heads of 64 in each row."""
-    return x.view(1, -1, parts, 8, 64).permute(2, 0, 3, 1, 4)
+def heads(x: torch.Tensor, parts: int, count: int = 8, width: int = 64) -> torch.Tensor:
+    """Queries, keys and values of heads in each row."""
+    return x.view(1, -1, parts, count, width).permute(2, 0, 3, 1, 4)
 
 
 def prompt(x: torch.Tensor) -> torch.Tensor:
     return F.scaled_dot_product_attention(*heads(x, 3), is_causal=True)
+
+
+def two_heads(x: torch.Tensor) -> torch.Tensor:
+    return F.scaled_dot_product_attention(*heads(x, 3, 2, 128))
+
+
+def sixteen_heads(x: torch.Tensor) -> torch.Tensor:
+    return F.scaled_dot_product_attention(*heads(x, 3, 16, 128), is_causal=True)
 
 
 def token(x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
@@ -50,12 +58,27 @@ FUNCTIONS: dict[str, tuple[Callable[..., torch.Tensor], int, list[tuple[int, ...
         256,
         [(256, 384), (384,), (384, 128)],
     ),
+    "wide linear": (F.linear, 768, [(3072, 768), (3072,)]),
+    "linear of a norm": (
+        lambda x, w: F.layer_norm(x, (512,)) @ w,
+        512,
+        [(512, 512)],
+    ),
+    "mlp of linears": (
+        lambda x, w, v: F.linear(F.gelu(F.linear(x, w)), v),
+        256,
+        [(1024, 256), (256, 1024)],
+    ),
+    "softmax of a product": (lambda x: torch.softmax(x @ x.t(), -1), 128, []),
     "rms_norm": (lambda x, w: F.rms_norm(x, (1024,), w), 1024, [(1024,)]),
     "softmax": (lambda x: torch.softmax(x, -1), 1024, []),
     "sum of rows": (lambda x: x.sum(0), 256, []),
     "sum of all": (torch.sum, 1024, []),
+    "largest of each row": (lambda x: x.argmax(-1), 1024, []),
     "gradient of a weight": (lambda x, w: x.t() @ (x @ w), 256, [(256, 384)]),
     "attention of a prompt": (prompt, 1536, []),
+    "attention of 2 heads": (two_heads, 768, []),
+    "attention of 16 heads": (sixteen_heads, 6144, []),
     "attention of a token": (token, 1024, [(1, 8, 1, 64)]),
 }
 

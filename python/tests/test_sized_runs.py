@@ -111,22 +111,22 @@ func.func @main(%x: tensor<48x300xf16, #rows> {spyre_graph.name = "x",
     ),
     "product over cores": (
         """
-func.func @main(%x: tensor<512x64xf16, #rows> {spyre_graph.name = "x",
+func.func @main(%x: tensor<4096x64xf16, #rows> {spyre_graph.name = "x",
       spyre_graph.size_map = affine_map<()[s] -> (s, 64)>},
-    %w: tensor<512x64xf16, #rows> {spyre_graph.name = "w",
+    %w: tensor<4096x64xf16, #rows> {spyre_graph.name = "w",
       spyre_graph.size_map = affine_map<()[s] -> (s, 64)>})
     -> (tensor<64x64xf16> {spyre_graph.name = "out0"})
-    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 512>]} {
-  %t = spyre_graph.view %x, affine_map<(i, j) -> (j, i)> : tensor<512x64xf16, #rows> -> tensor<64x512xf16>
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 4096>]} {
+  %t = spyre_graph.view %x, affine_map<(i, j) -> (j, i)> : tensor<4096x64xf16, #rows> -> tensor<64x4096xf16>
   %0 = tensor.empty() : tensor<64x64xf16>
-  %y = spyre_graph.matmul ins(%t, %w : tensor<64x512xf16>, tensor<512x64xf16, #rows>)
+  %y = spyre_graph.matmul ins(%t, %w : tensor<64x4096xf16>, tensor<4096x64xf16, #rows>)
       outs(%0 : tensor<64x64xf16>) -> tensor<64x64xf16>
   return %y : tensor<64x64xf16>
 }
 """,
         {"x": ("s", 64), "w": ("s", 64)},
         lambda x, w: x.T @ w,
-        (1, 2, 63, 64, 65, 127, 251, 511, 512),
+        (1, 2, 63, 64, 65, 127, 251, 511, 512, 4095, 4096),
     ),
     "sum of squares by a count": (
         """

@@ -20,6 +20,11 @@ constexpr unsigned kMaxUsersInspected = 8;
 /// order round differently.
 constexpr double kRounding = 1e-9;
 
+/// A plan for the largest sizes is left only for one that is better by this
+/// fraction at the size where it is worst: what timing adds, as sub-tiles, is
+/// not priced here.
+constexpr double kLeastSavingAtSizes = 0.05;
+
 WorkDivisionAttr spyre_graph::getDivision(SpyreOpInterface op,
                                           ArrayRef<int64_t> splits,
                                           ArrayRef<int64_t> chunks) {
@@ -69,9 +74,17 @@ void DivisionPlanner::addOp(SpyreOpInterface op) {
 void DivisionPlanner::run(unsigned sweeps) {
   for (Node &node : nodes)
     connect(node);
-  for (unsigned sweep = 0; sweep < sweeps; ++sweep)
-    for (unsigned number = 0; number < nodes.size(); ++number)
-      choose(nodes[sweep % 2 == 0 ? number : nodes.size() - 1 - number]);
+  size_t numSmaller = 0;
+  for (const Node &node : nodes)
+    numSmaller = std::max(numSmaller, node.divisions->atSmallerSizes.size());
+  std::vector<Node *> all;
+  for (Node &node : nodes)
+    all.push_back(&node);
+  if (numSmaller > 0)
+    weights.assign(1, 1);
+  chooseAll(all, sweeps);
+  if (numSmaller > 0)
+    chooseForSizes(1 + numSmaller, sweeps);
   for (Node &node : nodes) {
     const DivisionCandidate &candidate =
         node.divisions->candidates[node.chosen];
@@ -82,6 +95,138 @@ void DivisionPlanner::run(unsigned sweeps) {
       if (agrees(node, node.chosen, edge))
         ++numAgreeing;
   }
+}
+
+void DivisionPlanner::chooseAll(ArrayRef<Node *> some, unsigned sweeps) {
+  choices.clear();
+  for (unsigned sweep = 0; sweep < sweeps; ++sweep)
+    for (unsigned number = 0; number < some.size(); ++number)
+      choose(*some[sweep % 2 == 0 ? number : some.size() - 1 - number]);
+}
+
+/// What the ops take with the divisions that they have, at the largest sizes
+/// (0) or the next smaller ones. What users read is theirs.
+DivisionPlanner::Price DivisionPlanner::getPriceOfAll(ArrayRef<Node *> some,
+                                                      unsigned size) {
+  Price sum;
+  // What several ops read in the same slices may be copied to LX once.
+  llvm::SmallDenseSet<std::pair<Value, int>> known;
+  for (const Node *node : some) {
+    const Divisions &divisions = *node->divisions;
+    llvm::SmallBitVector held(divisions.numOperands);
+    for (unsigned operand = 0; operand + 1 < divisions.numOperands; ++operand) {
+      Value value = node->op->getOperand(operand);
+      int slicing = divisions.get(node->chosen, operand).slicing;
+      held[operand] = !value.getDefiningOp<SpyreOpInterface>() &&
+                      slicing != SlicingNumbers::kNone &&
+                      fitsInSlices(slicing, divisions.operandBytes[operand]) &&
+                      !known.insert({value, slicing}).second;
+    }
+    Price price = getPriceAt(size, *node, node->chosen, &held);
+    sum.seconds += price.seconds;
+    sum.movedBytes += price.movedBytes;
+    // Nothing hides the setup of the first transfer.
+    bool isAllHeld =
+        node->producers.size() + 1 >= node->divisions->numOperands &&
+        !node->users.empty();
+    if (!isAllHeld)
+      sum.seconds += spec.transferSetupSeconds;
+  }
+  return sum;
+}
+
+/// Plans for each size, as if it were the only one, and from each of these one
+/// for which all sizes count alike. The one is taken that costs least, at the
+/// size where it is worst, of what the fastest one for that size costs: in time
+/// or in bytes. The plan for the largest sizes has been made.
+void DivisionPlanner::chooseForSizes(unsigned numSizes, unsigned sweeps) {
+  // What does not vary stays as it is.
+  std::vector<Node *> varying;
+  for (Node &node : nodes) {
+    auto varies = [&](const Node::Edge &edge) {
+      return !nodes[edge.node].divisions->atSmallerSizes.empty();
+    };
+    if (!node.divisions->atSmallerSizes.empty() ||
+        llvm::any_of(node.producers, varies) ||
+        llvm::any_of(node.users, varies))
+      varying.push_back(&node);
+  }
+  struct Plan {
+    SmallVector<int> chosen;
+    /// At each size.
+    SmallVector<Price> prices;
+  };
+  std::vector<Plan> plans;
+  auto addPlan = [&] {
+    Plan plan;
+    for (Node *node : varying)
+      plan.chosen.push_back(node->chosen);
+    if (llvm::any_of(plans, [&](const Plan &other) {
+          return other.chosen == plan.chosen;
+        }))
+      return;
+    for (unsigned size = 0; size < numSizes; ++size)
+      plan.prices.push_back(getPriceOfAll(varying, size));
+    plans.push_back(std::move(plan));
+  };
+  // At each size, the time of the fastest plan, and the bytes of one that is
+  // about as fast.
+  SmallVector<Price> least;
+  auto findLeast = [&] {
+    least.assign(numSizes, {std::numeric_limits<double>::max()});
+    for (unsigned size = 0; size < numSizes; ++size) {
+      for (const Plan &plan : plans)
+        least[size].seconds =
+            std::min(least[size].seconds, plan.prices[size].seconds);
+      least[size].movedBytes = std::numeric_limits<double>::max();
+      for (const Plan &plan : plans)
+        if (plan.prices[size].seconds <= least[size].seconds * (1 + tolerance))
+          least[size].movedBytes =
+              std::min(least[size].movedBytes, plan.prices[size].movedBytes);
+    }
+  };
+  auto takePlan = [&](const Plan &plan) {
+    for (auto [node, chosen] : llvm::zip_equal(varying, plan.chosen))
+      node->chosen = chosen;
+  };
+  auto getWorst = [&](const Plan &plan) {
+    double worst = 0;
+    // A stick more: there may be nothing to move.
+    for (auto [price, best] : llvm::zip_equal(plan.prices, least))
+      worst = std::max({worst, price.seconds / best.seconds,
+                        (price.movedBytes + spec.stickBytes) /
+                            (best.movedBytes + spec.stickBytes)});
+    return worst;
+  };
+  auto getBest = [&]() -> const Plan & {
+    return *llvm::min_element(plans, [&](const Plan &a, const Plan &b) {
+      return getWorst(a) < getWorst(b) * (1 - kRounding);
+    });
+  };
+  addPlan();
+  for (unsigned size = 1; size < numSizes; ++size) {
+    weights.assign(numSizes, 0);
+    weights[size] = 1;
+    for (Node *node : varying)
+      node->chosen = node->op.getWorkDivision() ? 0 : -1;
+    chooseAll(varying, sweeps);
+    addPlan();
+  }
+  findLeast();
+  if (getWorst(getBest()) > 1 + kLeastSavingAtSizes) {
+    for (unsigned size = 0; size < numSizes; ++size)
+      weights[size] = 1 / least[size].seconds;
+    for (unsigned plan = 0, count = plans.size(); plan < count; ++plan) {
+      takePlan(plans[plan]);
+      chooseAll(varying, /*sweeps=*/1);
+      addPlan();
+    }
+    findLeast();
+  }
+  const Plan &best = getBest(), &largest = plans.front();
+  bool isWorthwhile =
+      getWorst(best) < getWorst(largest) * (1 - kLeastSavingAtSizes);
+  takePlan(isWorthwhile ? best : largest);
 }
 
 const Divisions *DivisionPlanner::getDivisions(SpyreOpInterface op) {
@@ -196,7 +341,7 @@ double DivisionPlanner::getMoveSeconds(int written, int read, double bytes) {
       read == SlicingNumbers::kNone || numbers.getCopies(written) != 1)
     return std::numeric_limits<double>::infinity();
   auto [entry, isNew] =
-      moveSeconds.try_emplace(std::make_tuple(written, read, bytes),
+      moveSeconds.try_emplace({written, read, llvm::bit_cast<uint64_t>(bytes)},
                               std::numeric_limits<double>::infinity());
   if (isNew) {
     const Slicing &from = numbers[written], &to = numbers[read];
@@ -207,39 +352,78 @@ double DivisionPlanner::getMoveSeconds(int written, int read, double bytes) {
   return entry->second;
 }
 
-/// The time of the op, and the part of its users' time that depends on it.
+/// The same for what an op reads as an operand, at the largest sizes (0) or at
+/// smaller ones, where all slices are smaller alike.
+double DivisionPlanner::getMoveSeconds(unsigned size, int written, int read,
+                                       const Divisions &reader,
+                                       unsigned operand) {
+  double bytes = reader.operandBytes[operand];
+  double seconds = getMoveSeconds(written, read, bytes);
+  return size == 0 || bytes == 0
+             ? seconds
+             : seconds * (reader.at(size).operandBytes[operand] / bytes);
+}
+
+/// The time of the op, and the part of its users' time that depends on it; for
+/// many sizes, the weighted sum.
 DivisionPlanner::Price DivisionPlanner::getPrice(const Node &node,
                                                  unsigned candidate) {
-  const Divisions &divisions = *node.divisions;
+  if (weights.empty())
+    return getPriceAt(0, node, candidate);
+  Price sum;
+  for (unsigned size = 0; size < weights.size(); ++size) {
+    if (weights[size] == 0)
+      continue;
+    Price price = getPriceAt(size, node, candidate);
+    sum.seconds += price.seconds * weights[size];
+    sum.residentBytes += price.residentBytes * weights[size];
+    sum.busySeconds += price.busySeconds * weights[size];
+  }
+  return sum;
+}
+
+/// The same at the largest sizes (0) or at the next smaller ones. With `held`,
+/// which operands are in LX, for a sum over all: without what users read.
+DivisionPlanner::Price
+DivisionPlanner::getPriceAt(unsigned size, const Node &node, unsigned candidate,
+                            const llvm::SmallBitVector *held) {
+  const Divisions &divisions = node.divisions->at(size);
   unsigned init = divisions.numOperands - 1;
-  double loadSeconds = 0, otherSeconds = 0, residentBytes = 0;
-  for (unsigned operand = 0; operand < init; ++operand)
+  Price price;
+  double loadSeconds = 0, otherSeconds = 0;
+  for (unsigned operand = 0; operand < init; ++operand) {
+    if (held && held->test(operand))
+      continue;
     loadSeconds += divisions.get(candidate, operand).seconds;
+    price.movedBytes += divisions.get(candidate, operand).bytes;
+  }
   for (const Node::Edge &edge : node.producers) {
+    const OperandCost &cost = divisions.get(candidate, edge.operand);
+    double readSeconds = edge.operand == init ? 0 : cost.seconds;
+    double readBytes = edge.operand == init ? 0 : cost.bytes;
+    int slicing = node.divisions->get(candidate, edge.operand).slicing;
     if (agrees(node, candidate, edge) &&
-        fitsInSlices(divisions.get(candidate, edge.operand).slicing,
-                     divisions.operandBytes[edge.operand])) {
-      if (edge.operand != init)
-        loadSeconds -= divisions.get(candidate, edge.operand).seconds;
-      residentBytes += divisions.operandBytes[edge.operand];
+        fitsInSlices(slicing, node.divisions->operandBytes[edge.operand])) {
+      loadSeconds -= readSeconds;
+      price.movedBytes -= readBytes;
+      price.residentBytes += divisions.operandBytes[edge.operand];
       continue;
     }
-    double readSeconds = edge.operand == init
-                             ? 0
-                             : divisions.get(candidate, edge.operand).seconds;
     const Node &producer = nodes[edge.node];
-    int slicing = divisions.get(candidate, edge.operand).slicing;
-    double moveSeconds = getMoveSeconds(getWrittenSlicing(producer), slicing,
-                                        divisions.operandBytes[edge.operand]);
-    // What moves for another user serves this one, too.
+    double moveSeconds = getMoveSeconds(size, getWrittenSlicing(producer),
+                                        slicing, *node.divisions, edge.operand);
+    // What moves for another user serves this one, too. In a sum over all, the
+    // first one pays.
     if (std::isfinite(moveSeconds) &&
         llvm::any_of(producer.users, [&](const Node::Edge &other) {
-          return &nodes[other.node] != &node &&
-                 getSlicing(nodes[other.node], other.operand) == slicing;
+          const Node &user = nodes[other.node];
+          return &user != &node && (!held || &user < &node) &&
+                 getSlicing(user, other.operand) == slicing;
         }))
       moveSeconds = 0;
     if (moveSeconds < readSeconds + spec.transferSetupSeconds) {
       loadSeconds -= readSeconds;
+      price.movedBytes -= readBytes;
       otherSeconds += moveSeconds;
     } else {
       otherSeconds += spec.transferSetupSeconds;
@@ -247,46 +431,82 @@ DivisionPlanner::Price DivisionPlanner::getPrice(const Node &node,
   }
   unsigned disagreeing = 0;
   SmallVector<int, 4> moved;
+  int written = node.divisions->get(candidate, init).slicing;
   for (const Node::Edge &edge : node.users) {
     const Node &user = nodes[edge.node];
     // In the first sweep, users that are not known yet are taken to agree.
     if (user.chosen < 0)
       continue;
-    const OperandCost &cost = user.divisions->get(user.chosen, edge.operand);
-    if (cost.slicing == divisions.get(candidate, init).slicing &&
-        fitsInSlices(cost.slicing,
-                     user.divisions->operandBytes[edge.operand])) {
-      residentBytes += user.divisions->operandBytes[edge.operand];
+    int slicing = getSlicing(user, edge.operand);
+    const Divisions &reader = user.divisions->at(size);
+    if (slicing == written &&
+        fitsInSlices(slicing, user.divisions->operandBytes[edge.operand])) {
+      price.residentBytes += reader.operandBytes[edge.operand];
       continue;
     }
-    double readSeconds = cost.seconds + spec.transferSetupSeconds;
-    double moveSeconds =
-        llvm::is_contained(moved, cost.slicing)
-            ? 0
-            : getMoveSeconds(divisions.get(candidate, init).slicing,
-                             cost.slicing,
-                             user.divisions->operandBytes[edge.operand]);
-    otherSeconds += std::min(readSeconds, moveSeconds);
+    double readSeconds = reader.get(user.chosen, edge.operand).seconds +
+                         spec.transferSetupSeconds;
+    double moveSeconds = llvm::is_contained(moved, slicing)
+                             ? 0
+                             : getMoveSeconds(size, written, slicing,
+                                              *user.divisions, edge.operand);
+    if (!held)
+      otherSeconds += std::min(readSeconds, moveSeconds);
     if (moveSeconds < readSeconds)
-      moved.push_back(cost.slicing);
+      moved.push_back(slicing);
     else
       ++disagreeing;
   }
+  const OperandCost &stored = divisions.get(candidate, init);
   double storeSeconds =
-      divisions.get(candidate, init).seconds *
+      stored.seconds *
       (node.users.empty() ? 1.0 : double(disagreeing) / node.users.size());
+  if (node.users.empty() || disagreeing > 0)
+    price.movedBytes += stored.bytes;
   // Subtractions may leave a small negative number.
   loadSeconds = std::max(loadSeconds, 0.0);
-  return {divisions.getSeconds(candidate, loadSeconds, storeSeconds) +
-              otherSeconds,
-          residentBytes,
-          loadSeconds + storeSeconds +
-              divisions.candidates[candidate].computeSeconds};
+  price.seconds =
+      divisions.getSeconds(candidate, loadSeconds, storeSeconds) + otherSeconds;
+  price.busySeconds = loadSeconds + storeSeconds +
+                      divisions.candidates[candidate].computeSeconds;
+  return price;
+}
+
+/// All that prices of a node's candidates depend on, besides the weights.
+std::vector<int64_t> DivisionPlanner::getContext(const Node &node) const {
+  std::vector<int64_t> context;
+  auto addAccess = [&](const Node &other, unsigned operand) {
+    context.insert(
+        context.end(),
+        {static_cast<int64_t>(reinterpret_cast<intptr_t>(other.divisions)),
+         other.chosen, operand});
+  };
+  addAccess(node, 0);
+  context.back() = node.producers.size();
+  context[1] = node.users.size();
+  for (const Node::Edge &edge : node.producers) {
+    const Node &producer = nodes[edge.node];
+    addAccess(producer, edge.operand);
+    context.push_back(producer.users.size());
+    for (const Node::Edge &other : producer.users)
+      if (&nodes[other.node] != &node)
+        addAccess(nodes[other.node], other.operand);
+      else
+        context.push_back(-1);
+  }
+  for (const Node::Edge &edge : node.users)
+    addAccess(nodes[edge.node], edge.operand);
+  return context;
 }
 
 void DivisionPlanner::choose(Node &node) {
   if (node.op.getWorkDivision())
     return;
+  auto [choice, isNew] = choices.try_emplace(getContext(node), -1);
+  if (!isNew) {
+    node.chosen = choice->second;
+    return;
+  }
   prices.clear();
   double cheapest = std::numeric_limits<double>::max();
   for (unsigned number = 0; number < node.divisions->candidates.size();
@@ -299,7 +519,7 @@ void DivisionPlanner::choose(Node &node) {
     if (prices[number].seconds <= cheapest * (1 + tolerance) &&
         (best < 0 || isPreferred(node, number, best)))
       best = number;
-  node.chosen = best;
+  node.chosen = choice->second = best;
 }
 
 /// Whether candidate `a` comes before `b` among candidates of about the same

@@ -51,9 +51,11 @@ private:
   };
 
   struct Price {
-    double seconds, residentBytes;
+    double seconds = 0, residentBytes = 0;
     /// The sum of all parts, as if nothing overlapped.
-    double busySeconds;
+    double busySeconds = 0;
+    /// From and to device memory.
+    double movedBytes = 0;
   };
 
   const Divisions *getDivisions(SpyreOpInterface op);
@@ -65,7 +67,15 @@ private:
   int getWrittenSlicing(const Node &node) const;
   bool fitsInSlices(int slicing, double bytes);
   double getMoveSeconds(int written, int read, double bytes);
+  double getMoveSeconds(unsigned size, int written, int read,
+                        const Divisions &reader, unsigned operand);
+  void chooseAll(ArrayRef<Node *> some, unsigned sweeps);
+  void chooseForSizes(unsigned numSizes, unsigned sweeps);
   Price getPrice(const Node &node, unsigned candidate);
+  Price getPriceAt(unsigned size, const Node &node, unsigned candidate,
+                   const llvm::SmallBitVector *held = nullptr);
+  Price getPriceOfAll(ArrayRef<Node *> some, unsigned size);
+  std::vector<int64_t> getContext(const Node &node) const;
   void choose(Node &node);
   bool isPreferred(const Node &node, unsigned a, unsigned b) const;
 
@@ -77,9 +87,15 @@ private:
   SlicingNumbers numbers;
   std::map<std::vector<const void *>, std::unique_ptr<Divisions>> alike;
   /// Of moves that have been priced, by slicings and bytes.
-  std::map<std::tuple<int, int, double>, double> moveSeconds;
+  DenseMap<std::tuple<int, int, uint64_t>, double> moveSeconds;
   std::vector<Node> nodes;
   DenseMap<Operation *, unsigned> nodeOf;
+  /// What a second counts at the largest sizes, and at the smaller ones. Empty
+  /// if the function has one size.
+  SmallVector<double> weights;
+  /// What has been chosen with these weights, by what the choice depends on:
+  /// models repeat layers.
+  std::map<std::vector<int64_t>, int> choices;
   /// Per candidate of the node that choose() looks at.
   std::vector<Price> prices;
 };

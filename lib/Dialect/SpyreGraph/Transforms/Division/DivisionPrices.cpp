@@ -9,6 +9,7 @@
 #include "DivisionSearch.h"
 #include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -22,7 +23,7 @@ double DivisionSearch::getLoadedBytes(unsigned operand,
     return result.operandBytes[operand];
   auto type = cast<ShapedType>(op->getOperand(operand).getType());
   double sticks = getNumTouchedSticks(maps[operand], getLayout(type),
-                                      type.getShape(), candidate.chunks);
+                                      shapes[operand], candidate.chunks);
   for (unsigned dim : operandDims[operand])
     sticks *= candidate.splits[dim];
   return spec.stickBytes * sticks;
@@ -44,8 +45,7 @@ double DivisionSearch::getNumLoads(unsigned operand,
     for (int64_t extent : numbers[slicing].getLocalShape())
       elements *= static_cast<double>(extent);
   else
-    elements = static_cast<double>(
-        cast<ShapedType>(op->getOperand(operand).getType()).getNumElements());
+    elements = static_cast<double>(ShapedType::getNumElements(shapes[operand]));
   return elements > 0 ? std::max(iterations / elements, 1.0) : 1;
 }
 
@@ -66,8 +66,54 @@ DivisionSearch::getRunBytes(unsigned operand,
   return static_cast<double>(access->getRunLength(counts) * spec.stickBytes);
 }
 
+/// Adds what the newest candidate at the largest sizes is at the sizes of this
+/// search: slices that are empty then need no core.
+void DivisionSearch::addAtSize() {
+  const DivisionCandidate &largest = atLargest->result.candidates.back();
+  DivisionCandidate candidate;
+  AffineMap lengths = op.getLoopExtentMap();
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    int64_t chunk = largest.chunks[dim], slices = largest.splits[dim];
+    if (varies(lengths, dim)) {
+      int64_t granule = std::max<int64_t>(granularity[dim], 1);
+      chunk = std::min(llvm::divideCeilSigned(extents[dim], granule * slices) *
+                           granule,
+                       extents[dim]);
+      slices = llvm::divideCeilSigned(extents[dim], chunk);
+    }
+    candidate.splits.push_back(slices);
+    candidate.chunks.push_back(chunk);
+  }
+  addCandidate(candidate, {});
+}
+
+/// Pieces are as large as at the largest sizes, where there are at most so
+/// many.
+static void limitPieces(DivisionCandidate &candidate,
+                        const DivisionCandidate &largest) {
+  double share = candidate.largestSlice / largest.largestSlice;
+  candidate.numPieces =
+      std::min(candidate.numPieces, std::max(1.0, largest.numPieces * share));
+  candidate.numStores =
+      std::min(candidate.numStores, std::max(1.0, largest.numPieces * share));
+}
+
+/// Cores that have the same part of an operand, where loops are slices of it.
+double
+DivisionSearch::getSharingCores(unsigned operand,
+                                const DivisionCandidate &candidate) const {
+  double cores = 1;
+  for (int64_t slices : candidate.splits)
+    cores *= static_cast<double>(slices);
+  for (unsigned dim : operandDims[operand])
+    cores /= static_cast<double>(candidate.splits[dim]);
+  return cores;
+}
+
 void DivisionSearch::addCandidate(DivisionCandidate &candidate,
                                   ArrayRef<int64_t> coreStrides) {
+  const DivisionCandidate *largest =
+      atLargest ? &atLargest->result.candidates.back() : nullptr;
   double coresUsed = 1;
   candidate.largestSlice = 1;
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
@@ -75,11 +121,14 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     candidate.largestSlice *= candidate.chunks[dim];
   }
   countPieces(candidate);
+  if (largest)
+    limitPieces(candidate, *largest);
   candidate.exposedShare = 0;
   candidate.partialSumSeconds = getPartialSumSeconds(candidate);
   double transferred = 0, read = 0;
   for (unsigned operand = 0; operand < result.numOperands; ++operand) {
-    int slicing = getSlicingNumber(operand, candidate, coreStrides);
+    int slicing = atLargest ? atLargest->getNewest(operand).slicing
+                            : getSlicingNumber(operand, candidate, coreStrides);
     // Each element of the result is written by one core, even if several
     // compute it.
     double sharingCores = operand + 1 == result.numOperands ? 1 : coresUsed;
@@ -90,12 +139,17 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     double numLoads = 1;
     if (operand + 1 < result.numOperands) {
       if (slicing != SlicingNumbers::kNone)
-        sharingCores = static_cast<double>(numbers.getCopies(slicing));
-      numLoads = getNumLoads(operand, candidate, slicing);
+        sharingCores =
+            static_cast<double>(numbers.getCopies(slicing)) *
+            (largest ? sharingCores / getSharingCores(operand, *largest) : 1);
+      numLoads = largest ? atLargest->getNumLoads(operand, *largest, slicing)
+                         : getNumLoads(operand, candidate, slicing);
     }
     // What device memory delivers in all, or what one core can take. Each run
     // of sticks costs more than its bytes.
     double bytes = getLoadedBytes(operand, candidate);
+    double movedBytes =
+        bytes * ::spyre::numSharedReads(sharingCores, spec) * numLoads;
     if (std::optional<double> runBytes = getRunBytes(operand, candidate)) {
       bytes *= 1 + spec.memoryRunOverheadBytes / *runBytes;
       if (isStreamed[operand])
@@ -111,7 +165,8 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
           bytes * numLoads * ::spyre::numSharedReads(sharingCores, spec);
       read += bytes * numLoads * std::max(sharingCores, 1.0);
     }
-    result.operandCosts.push_back({seconds * numLoads, seconds, slicing});
+    result.operandCosts.push_back(
+        {seconds * numLoads, seconds, movedBytes, slicing});
   }
   if (read > 0)
     candidate.transfersPerRead = std::min(transferred / read, 1.0);
@@ -123,6 +178,8 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     priceAccumulators(candidate, costs[0], costs[1]);
   }
   result.candidates.push_back(candidate);
+  for (std::unique_ptr<DivisionSearch> &search : atSmallerSizes)
+    search->addAtSize();
 }
 
 /// Time to combine the parts of a split reduction: the first partner takes them
@@ -177,12 +234,17 @@ void DivisionSearch::priceAccumulators(DivisionCandidate &candidate,
   for (unsigned dim = 0; dim < extents.size(); ++dim)
     isStreamed |= kinds[dim] != utils::IteratorType::parallel &&
                   candidate.chunks[dim] > granularity[dim];
-  double moreOfX = (countTiles(columnDims, tile.columns) - 1) * x.seconds;
-  double moreOfY = (countTiles(rowDims, tile.rows) - 1) * y.seconds;
-  if (isStreamed || moreOfX <= moreOfY)
-    x.seconds += moreOfX;
-  if (isStreamed || moreOfX > moreOfY)
-    y.seconds += moreOfY;
+  double loadsOfX = countTiles(columnDims, tile.columns);
+  double loadsOfY = countTiles(rowDims, tile.rows);
+  bool isYKept = (loadsOfX - 1) * x.seconds <= (loadsOfY - 1) * y.seconds;
+  auto loadAgain = [](OperandCost &operand, double loads) {
+    operand.seconds += (loads - 1) * operand.seconds;
+    operand.bytes *= loads;
+  };
+  if (isStreamed || isYKept)
+    loadAgain(x, loadsOfX);
+  if (isStreamed || !isYKept)
+    loadAgain(y, loadsOfY);
   candidate.computeSeconds = ::spyre::ptSeconds(
       candidate.largestSlice, static_cast<double>(std::min(rows, tile.rows)),
       spec, getMacFormat(op));

@@ -79,6 +79,25 @@ double Divisions::getLeastSecondsAlone() const {
   return least;
 }
 
+/// What the symbols of a function are where a division is priced besides the
+/// largest sizes. Few, because each costs as much as the largest, and not
+/// halves of each other: what is cut into equal slices at one is not at the
+/// next.
+static SmallVector<SmallVector<int64_t>> getSmallerSizes(Operation *op) {
+  static constexpr double kShares[] = {0.4, 0.16, 0.064};
+  SmallVector<SizeSymbolAttr> symbols = getSizeSymbols(op);
+  SmallVector<SmallVector<int64_t>> sizes;
+  for (double share : kShares)
+    sizes.push_back(llvm::map_to_vector(symbols, [&](SizeSymbolAttr symbol) {
+      auto wanted =
+          static_cast<int64_t>(static_cast<double>(symbol.getMost()) * share);
+      int64_t steps =
+          std::max<int64_t>(wanted - symbol.getLeast(), 0) / symbol.getStep();
+      return symbol.getLeast() + steps * symbol.getStep();
+    }));
+  return sizes;
+}
+
 DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
                                const Target &target,
                                const ::spyre::DeviceSpec &spec,
@@ -87,6 +106,31 @@ DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
       extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
       kinds(op.getLoopKinds()), extentMap(op.getLoopExtentMap()),
       granularity(getSliceGranularity(op)), indirect(op.getIndirectAccess()) {
+  for (Value operand : op->getOperands())
+    shapes.emplace_back(cast<ShapedType>(operand.getType()).getShape());
+  describe();
+}
+
+DivisionSearch::DivisionSearch(const DivisionSearch &atLargest,
+                               ArrayRef<int64_t> sizes)
+    : op(atLargest.op), cores(atLargest.cores), target(atLargest.target),
+      spec(atLargest.spec), numbers(atLargest.numbers), maps(atLargest.maps),
+      kinds(atLargest.kinds), granularity(atLargest.granularity),
+      indirect(atLargest.indirect), atLargest(&atLargest) {
+  auto evaluateAll = [&](ArrayRef<AffineExpr> exprs, auto &numbers) {
+    for (AffineExpr expr : exprs)
+      numbers.push_back(std::max<int64_t>(evaluateSize(expr, sizes), 1));
+  };
+  evaluateAll(op.getLoopExtentMap().getResults(), extents);
+  for (OpOperand &operand : op->getOpOperands())
+    evaluateAll(getSizes(op.isDpsInit(&operand) && op->getNumResults() == 1
+                             ? op->getResult(0)
+                             : operand.get()),
+                shapes.emplace_back());
+  describe();
+}
+
+void DivisionSearch::describe() {
   for (OpOperand &operand : op->getOpOperands())
     describeOperand(operand);
   if (op.getUnit() == Unit::SFU)
@@ -110,10 +154,27 @@ static constexpr double kTiledShareOfLX = 0.75;
 
 Divisions DivisionSearch::run() {
   searchAll();
+  for (std::unique_ptr<DivisionSearch> &search : atSmallerSizes)
+    result.atSmallerSizes.push_back(std::move(search->result));
   return std::move(result);
 }
 
+/// A time of all sizes together: what it is of the least time at each size, or
+/// the time itself where the op has one size.
+double DivisionSearch::sumOverSizes(
+    function_ref<double(const DivisionSearch &)> getSeconds) const {
+  if (atSmallerSizes.empty())
+    return getSeconds(*this);
+  double sum = getSeconds(*this) / leastSeconds;
+  for (const std::unique_ptr<DivisionSearch> &search : atSmallerSizes)
+    sum += getSeconds(*search) / search->leastSeconds;
+  return sum;
+}
+
 void DivisionSearch::searchAll() {
+  if (extentMap && !llvm::is_contained(extents, 0))
+    for (ArrayRef<int64_t> sizes : getSmallerSizes(op))
+      atSmallerSizes.emplace_back(new DivisionSearch(*this, sizes));
   search();
   // A reduction in a loop over tiles must add in the same order as without the
   // loop, and so is split in neither. What coarse tiling takes for too large
@@ -137,6 +198,9 @@ void DivisionSearch::searchAll() {
       2 * mostCores > cores && !OperandSpans(op, spec).isAnyLimited())
     return;
   searchReductions();
+  leastSeconds = result.getLeastSecondsAlone();
+  for (std::unique_ptr<DivisionSearch> &search : atSmallerSizes)
+    search->leastSeconds = search->result.getLeastSecondsAlone();
   // Keep one way to split the reduction, or none: others would round sums
   // differently.
   std::optional<unsigned> chosen = chooseSplitReduction();
@@ -181,6 +245,25 @@ double DivisionSearch::getSecondsAmongNeighbours(unsigned number) const {
   return result.getSeconds(number, loadSeconds, 0) + moveSeconds;
 }
 
+double DivisionSearch::getPriceAlone(unsigned number) const {
+  return sumOverSizes([&](const DivisionSearch &search) {
+    return search.result.getSecondsAlone(number);
+  });
+}
+
+double DivisionSearch::getPriceAmongNeighbours(unsigned number) const {
+  // Partners all hold the result. What follows a batched product divides it
+  // otherwise, and gets it from device memory.
+  bool isReadBack = !atSmallerSizes.empty() && result.isBatchedProduct &&
+                    getReductionSlices(number).first >= 0;
+  return sumOverSizes([&](const DivisionSearch &search) {
+    const OperandCost &written =
+        search.result.get(number, result.numOperands - 1);
+    return search.getSecondsAmongNeighbours(number) +
+           (isReadBack ? 2 * written.seconds : 0);
+  });
+}
+
 /// The dimension of the split reduction, or -1, and the number of its slices.
 std::pair<int64_t, int64_t>
 DivisionSearch::getReductionSlices(unsigned number) const {
@@ -194,20 +277,20 @@ DivisionSearch::getReductionSlices(unsigned number) const {
 /// device memory. A product may wait for device memory however it is divided,
 /// and what neighbours leave in LX then decides.
 unsigned DivisionSearch::chooseAmongEqualSplits(unsigned alone) const {
-  double mostSeconds = result.getSecondsAlone(alone);
+  double mostPrice = getPriceAlone(alone);
   if (result.isDrained)
-    mostSeconds *= 1 + kEqualPrices;
+    mostPrice *= 1 + kEqualPrices;
   SmallVector<std::pair<int64_t, int64_t>> equal{getReductionSlices(alone)};
   for (unsigned number = 0; number < result.candidates.size(); ++number) {
     auto slices = getReductionSlices(number);
-    if (slices.first >= 0 && result.getSecondsAlone(number) <= mostSeconds &&
+    if (slices.first >= 0 && getPriceAlone(number) <= mostPrice &&
         !llvm::is_contained(equal, slices))
       equal.push_back(slices);
   }
   unsigned best = alone;
   for (unsigned number = 0; number < result.candidates.size(); ++number)
     if (llvm::is_contained(equal, getReductionSlices(number)) &&
-        getSecondsAmongNeighbours(number) < getSecondsAmongNeighbours(best))
+        getPriceAmongNeighbours(number) < getPriceAmongNeighbours(best))
       best = number;
   return best;
 }
@@ -222,34 +305,32 @@ std::optional<unsigned> DivisionSearch::chooseSplitReduction() const {
     std::optional<unsigned> best;
     double least = std::numeric_limits<double>::infinity();
     for (unsigned number = 0; number < result.candidates.size(); ++number) {
-      double seconds = getPrice(number);
-      if ((getReductionSlices(number).first >= 0) == isSplit &&
-          seconds < least) {
+      double price = getPrice(number);
+      if ((getReductionSlices(number).first >= 0) == isSplit && price < least) {
         best = number;
-        least = seconds;
+        least = price;
       }
     }
     return std::make_pair(best, least);
   };
-  auto getAlone = [&](unsigned number) {
-    return result.getSecondsAlone(number);
-  };
+  auto getAlone = [&](unsigned number) { return getPriceAlone(number); };
   auto getAmongNeighbours = [&](unsigned number) {
-    return getSecondsAmongNeighbours(number);
+    return getPriceAmongNeighbours(number);
   };
-  auto [split, splitSeconds] = getCheapest(/*isSplit=*/true, getAlone);
-  auto [whole, wholeSeconds] = getCheapest(/*isSplit=*/false, getAlone);
+  auto [split, splitPrice] = getCheapest(/*isSplit=*/true, getAlone);
+  auto [whole, wholePrice] = getCheapest(/*isSplit=*/false, getAlone);
   if (!split || !whole)
     return split;
-  if (splitSeconds + spec.transferSetupSeconds >= wholeSeconds)
+  double setupPrice = sumOverSizes(
+      [&](const DivisionSearch &) { return spec.transferSetupSeconds; });
+  if (splitPrice + setupPrice >= wholePrice)
     return std::nullopt;
   unsigned best = chooseAmongEqualSplits(*split);
-  double mostSeconds =
-      getCheapest(/*isSplit=*/false, getAmongNeighbours).second;
+  double mostPrice = getCheapest(/*isSplit=*/false, getAmongNeighbours).second;
   if (result.isDrained)
-    mostSeconds *= 1 + kEqualPrices;
-  return getSecondsAmongNeighbours(best) < mostSeconds ? std::optional(best)
-                                                       : std::nullopt;
+    mostPrice *= 1 + kEqualPrices;
+  return getPriceAmongNeighbours(best) < mostPrice ? std::optional(best)
+                                                   : std::nullopt;
 }
 
 bool spyre_graph::splitsReduction(SpyreOpInterface op, int64_t cores,
@@ -293,6 +374,7 @@ Divisions DivisionSearch::price(WorkDivisionAttr division) {
 
 void DivisionSearch::describeOperand(OpOperand &operand) {
   auto type = cast<ShapedType>(operand.get().getType());
+  ArrayRef<int64_t> shape = shapes[operand.getOperandNumber()];
   SmallVector<unsigned, 6> dims;
   double iterations = 1;
   llvm::SmallBitVector usedDims =
@@ -301,26 +383,26 @@ void DivisionSearch::describeOperand(OpOperand &operand) {
     dims.push_back(dim);
     iterations *= extents[dim];
   }
-  double elements = std::max<int64_t>(type.getNumElements(), 1);
+  double elements = std::max<int64_t>(ShapedType::getNumElements(shape), 1);
   LayoutAttrInterface layout = getLayout(type);
-  double bytes = layout ? layout.getSizeInBytes(type.getShape())
-                        : elements * spec.stickBytes;
+  double bytes =
+      layout ? layout.getSizeInBytes(shape) : elements * spec.stickBytes;
   bytes *= std::min(1.0, iterations / elements);
   unsigned number = operand.getOperandNumber();
   bool isAcrossSticks =
       layout && number + 1 < maps.size() &&
       !(indirect && indirect->operand == number) &&
-      getLaneAccess(maps[number], layout, type.getShape(), extents).kind ==
+      getLaneAccess(maps[number], layout, shape, extents).kind ==
           LaneAccess::Irregular;
   if (isAcrossSticks)
     bytes = spec.stickBytes *
-            getNumTouchedSticks(maps[number], layout, type.getShape(), extents);
+            getNumTouchedSticks(maps[number], layout, shape, extents);
   result.operandBytes.push_back(bytes);
   readsAcrossSticks.push_back(isAcrossSticks);
   bool isIndirect = indirect && indirect->operand == number;
   stickAccesses.push_back(
       layout && !isIndirect && !isAcrossSticks
-          ? getStickAccess(maps[number], layout, type.getShape(), extents)
+          ? getStickAccess(maps[number], layout, shape, extents)
           : std::nullopt);
   operandDims.push_back(std::move(dims));
   // What several operations read may be copied to LX once for all of them.
@@ -350,6 +432,9 @@ void DivisionSearch::search() {
 }
 
 void DivisionSearch::keepIf(function_ref<bool(unsigned)> isKept) {
+  // `isKept` may look at the candidates that go.
+  for (std::unique_ptr<DivisionSearch> &search : atSmallerSizes)
+    search->keepIf(isKept);
   std::vector<DivisionCandidate> kept;
   std::vector<OperandCost> keptCosts;
   for (unsigned number = 0; number < result.candidates.size(); ++number) {
@@ -440,8 +525,7 @@ int DivisionSearch::getSlicingNumber(unsigned operand,
   std::optional<Slicing> slicing = getSlicing(
       maps[operand], extents, candidate.splits, candidate.chunks, coreStrides,
       extentMap, getChunkMap(op, candidate.splits, candidate.chunks));
-  ArrayRef<int64_t> shape =
-      cast<ShapedType>(op->getOperand(operand).getType()).getShape();
+  ArrayRef<int64_t> shape = shapes[operand];
   if (slicing && !target.allowsPartsInLX() &&
       (!isInLoopDims(maps[operand]) || !slicing->covers(shape)))
     return SlicingNumbers::kNone;

@@ -65,6 +65,8 @@ struct OperandCost {
   /// Time to read it once: products read operands for each part of the result,
   /// and heads of a query read the key that they share one after another.
   double onceSeconds;
+  /// Bytes that device memory delivers or takes for it.
+  double bytes;
   /// Number of the slicing in which the cores access the operand; kNone if
   /// they do not access all of it in slices.
   int slicing;
@@ -89,7 +91,15 @@ struct Divisions {
   std::vector<OperandCost> operandCosts;
   /// Bytes of device memory that each operand's transfer moves.
   SmallVector<double, 4> operandBytes;
+  /// The same candidates at a few smaller sizes. Empty if no extent of the op
+  /// varies.
+  std::vector<Divisions> atSmallerSizes;
 
+  /// At the largest sizes (0), or the next smaller ones.
+  const Divisions &at(unsigned size) const {
+    return size == 0 || atSmallerSizes.empty() ? *this
+                                               : atSmallerSizes[size - 1];
+  }
   const OperandCost &get(unsigned candidate, unsigned operand) const {
     return operandCosts[candidate * numOperands + operand];
   }
@@ -123,7 +133,13 @@ public:
   Divisions price(WorkDivisionAttr division);
 
 private:
+  /// Prices what another search adds, at smaller sizes.
+  DivisionSearch(const DivisionSearch &atLargest, ArrayRef<int64_t> sizes);
+
+  void describe();
   void describeOperand(OpOperand &operand);
+  double
+  sumOverSizes(function_ref<double(const DivisionSearch &)> getSeconds) const;
   void keepSmallSpans();
   void keepIf(function_ref<bool(unsigned)> isKept);
   void searchAll();
@@ -132,6 +148,8 @@ private:
   std::optional<unsigned> chooseSplitReduction() const;
   unsigned chooseAmongEqualSplits(unsigned alone) const;
   double getSecondsAmongNeighbours(unsigned number) const;
+  double getPriceAlone(unsigned number) const;
+  double getPriceAmongNeighbours(unsigned number) const;
   std::pair<int64_t, int64_t> getReductionSlices(unsigned number) const;
   void enumerate(unsigned dim, int64_t coresUsed, DivisionCandidate &candidate);
   bool canSplit(unsigned dim) const;
@@ -140,6 +158,13 @@ private:
   bool isBatch(unsigned dim) const;
   void addCandidate(DivisionCandidate &candidate,
                     ArrayRef<int64_t> coreStrides);
+  void addAtSize();
+  double getSharingCores(unsigned operand,
+                         const DivisionCandidate &candidate) const;
+  /// What an operand costs under the newest candidate.
+  const OperandCost &getNewest(unsigned operand) const {
+    return result.get(result.candidates.size() - 1, operand);
+  }
   double getLoadedBytes(unsigned operand, const DivisionCandidate &candidate);
   double getNumLoads(unsigned operand, const DivisionCandidate &candidate,
                      int slicing) const;
@@ -160,8 +185,9 @@ private:
   SmallVector<int64_t> extents;
   SmallVector<AffineMap> maps;
   SmallVector<utils::IteratorType> kinds;
-  /// Extents at each size, or null.
+  /// Extents at each size, or null: also if the search is at smaller sizes.
   AffineMap extentMap;
+  SmallVector<SmallVector<int64_t, 6>, 4> shapes;
   SmallVector<int64_t> granularity;
   std::optional<IndirectAccess> indirect;
   /// Element operations of the SFU per iteration; 0 for other units.
@@ -177,6 +203,12 @@ private:
   /// The reduction dimension to split, or -1.
   int64_t splitReduction = -1;
   Divisions result;
+  /// Searches at smaller sizes, of as many candidates.
+  std::vector<std::unique_ptr<DivisionSearch>> atSmallerSizes;
+  /// Of such a search, the one whose candidates it prices.
+  const DivisionSearch *atLargest = nullptr;
+  /// Time of the cheapest candidate at the sizes of this search.
+  double leastSeconds = 0;
 };
 
 /// Whether work division splits a reduction of an operation in no loop.
