@@ -277,7 +277,6 @@ def test_a_model_like_theirs(chunk, no_fallback):
     )
     assert margin > 0.03, "a tie would test nothing"
     model.to(dtype=HALF, device="spyre:0")
-    model.post_init()  # as get_model() does when the weights are where they stay
     model.compile(backend="inductor")
     caller = Caller(model, PROMPTS, "spyre:0", HALF, KV_HEADS, HEAD_SIZE)
     assert torch.equal(caller.generate(4, chunk), expected)
