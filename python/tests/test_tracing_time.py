@@ -16,6 +16,8 @@ from torch_spyre.frontend import tracing_time
 
 @pytest.fixture(autouse=True)
 def _fresh():
+    # scripts/run_tests.py has frozen what its processes share.
+    gc.unfreeze()
     torch._dynamo.reset()
     funcname_cache.clearcache()
     tracing_time._next_look = None
