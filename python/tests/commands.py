@@ -60,6 +60,20 @@ def refused(tool, *arguments, **more) -> str:
     return done.stdout + done.stderr
 
 
+def check_written_again(bundle: Path, folder: Path) -> None:
+    """A bundle that is read, or raised, is written with the same bytes."""
+    raised = folder / "raised.mlir"
+    run("spyre-translate", "--validate-superdsc", bundle)
+    run("spyre-translate", "--rewrite-superdsc", bundle, "-o", folder / "copy")
+    run("spyre-translate", "--from-superdsc", bundle, "-o", raised)
+    run("spyre-translate", "--to-superdsc", raised, "-o", folder / "again")
+    files = sorted(path.name for path in bundle.iterdir())
+    for other in (folder / "copy", folder / "again"):
+        assert sorted(path.name for path in other.iterdir()) == files
+        for file in files:
+            assert (other / file).read_bytes() == (bundle / file).read_bytes()
+
+
 def arguments(values: Sequence, folder: Path) -> list:
     """Options of spyre-run: each value is an array, or a word or file as it is."""
     options = []

@@ -102,33 +102,44 @@ FUNCTIONS = {
 }
 
 
+def same_bits(name, first, second, least, most):
+    """Runs two forms of a function at all sizes, and checks that each has one program
+    for them and that their results and arguments are equal.
+
+    Yields what a run is called, its inputs, and the results.
+    """
+    _, shapes, dims = FUNCTIONS[name]
+    sizes = [s for s in range(least, most + 1, least) if s > 1]
+    before = len(compiled_parts())
+    # Not in order: what a run leaves in memory must not matter for another.
+    for size in sizes[::-1] + sizes[:1]:
+        inputs = [stored(shape, size + i) for i, shape in enumerate(shapes(size))]
+        actual, after = run(first, *inputs, sizes=(least, most), dims=dims)
+        wanted, kept = run(second, *inputs, sizes=(least, most), dims=dims)
+        what = f"s = {size} of {least} to {most}"
+        for a, b in zip((*actual, *after), (*wanted, *kept), strict=True):
+            assert_exact(a, b, what)
+        yield what, inputs, actual
+    programs = compiled_parts()[before:]
+    assert [p.graph.num_sizes for p in programs] == [1, 1]
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_one_bundle_for_all_sizes(name):
     """The bits of the same plan in KTIR, which are right, at every size."""
-    function, shapes, dims = FUNCTIONS[name]
+    function, _, _ = FUNCTIONS[name]
     for least, most in RANGES:
         through = compiled(function, dynamic=None, options={"through_superdsc": True})
         planned = torch.compile(
             function, backend="spyre", options={"superdsc_compatible": True}
         )
-        sizes = [s for s in range(least, most + 1, least) if s > 1]
-        before = len(compiled_parts())
-        # Not in order: what a run leaves in memory must not matter for another.
-        for size in sizes[::-1] + sizes[:1]:
-            inputs = [stored(shape, size + i) for i, shape in enumerate(shapes(size))]
-            actual, after = run(through, *inputs, sizes=(least, most), dims=dims)
-            wanted, kept = run(planned, *inputs, sizes=(least, most), dims=dims)
-            what = f"s = {size} of {least} to {most}"
-            for a, b in zip((*actual, *after), (*wanted, *kept), strict=True):
-                assert_exact(a, b, what)
+        for what, inputs, actual in same_bits(name, through, planned, least, most):
             wide = function(*[x.double() for x in inputs])
             exact = oracle(function, *[x.double() for x in inputs])
             if not isinstance(wide, tuple):
                 wide, exact = (wide,), (exact,)
             for a, b, c in zip(actual, wide, exact, strict=True):
                 assert_like_oracle(a, b, c, what)
-        programs = compiled_parts()[before:]
-        assert [p.graph.num_sizes for p in programs] == [1, 1]
 
 
 def test_two_sizes():
@@ -328,23 +339,14 @@ BY_TILES = [name for name in FUNCTIONS if "of what varies" not in name]
 @pytest.mark.parametrize("name", BY_TILES)
 def test_loops_have_the_bits_of_symbols(name):
     """One bundle of tiles for all sizes, with the bits of the other form."""
-    function, shapes, dims = FUNCTIONS[name]
+    function, _, _ = FUNCTIONS[name]
     for least, most in RANGES:
         if name == "product" and least == 1:
             continue  # A product of tiles of one row is refused below.
         loops = compiled(function, dynamic=None, options=LOOPS)
         symbols = compiled(function, dynamic=None, options={"through_superdsc": True})
-        sizes = [s for s in range(least, most + 1, least) if s > 1]
-        before = len(compiled_parts())
-        for size in sizes[::-1] + sizes[:1]:
-            inputs = [stored(shape, size + i) for i, shape in enumerate(shapes(size))]
-            actual, after = run(loops, *inputs, sizes=(least, most), dims=dims)
-            wanted, kept = run(symbols, *inputs, sizes=(least, most), dims=dims)
-            what = f"s = {size} of {least} to {most}"
-            for a, b in zip((*actual, *after), (*wanted, *kept), strict=True):
-                assert_exact(a, b, what)
-        programs = compiled_parts()[before:]
-        assert [p.graph.num_sizes for p in programs] == [1, 1]
+        for _ in same_bits(name, loops, symbols, least, most):
+            pass
 
 
 def test_loop_in_the_bundle(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import sdsc_bundles
-from commands import execute, needs_tools, refused, run
+from commands import check_written_again, execute, needs_tools, refused, run
 from sdsc_bundles import looped_add
 from test_sized_bundles import PROGRAMS, poisoned, save, source
 
@@ -301,18 +301,7 @@ def test_written_again(name, tmp_path):
     assert "scf.for %i_0 = %c0 to %dim_s step %step_0" in text
     for path in bundle.glob("sdsc_*.json"):
         assert "dimToSymbolMapping_" not in path.read_text()
-    raised = tmp_path / "raised.mlir"
-    run("spyre-translate", "--validate-superdsc", bundle)
-    run("spyre-translate", "--rewrite-superdsc", bundle, "-o", tmp_path / "copy")
-    run("spyre-translate", "--from-superdsc", bundle, "-o", raised)
-    run("spyre-translate", "--to-superdsc", raised, "-o", tmp_path / "again")
-    files = sorted(path.name for path in bundle.iterdir())
-    for other in ("copy", "again"):
-        assert sorted(path.name for path in (tmp_path / other).iterdir()) == files
-        for file in files:
-            assert (tmp_path / other / file).read_bytes() == (
-                bundle / file
-            ).read_bytes()
+    check_written_again(bundle, tmp_path)
 
 
 def test_as_spyrecode(tmp_path):

@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from commands import needs_tools, refused, run
+from commands import check_written_again, needs_tools, refused, run
 
 pytestmark = needs_tools
 
@@ -147,23 +147,7 @@ def test_bits_of_ktir_at_all_sizes(name, tmp_path):
 def test_written_again(name, tmp_path):
     """Read, and raised, bundles are written with the same bytes."""
     _, bundle = make(name, tmp_path)
-    run("spyre-translate", "--validate-superdsc", bundle)
-    run("spyre-translate", "--rewrite-superdsc", bundle, "-o", tmp_path / "copy")
-    run("spyre-translate", "--from-superdsc", bundle, "-o", tmp_path / "raised.mlir")
-    run(
-        "spyre-translate",
-        "--to-superdsc",
-        tmp_path / "raised.mlir",
-        "-o",
-        tmp_path / "again",
-    )
-    files = sorted(path.name for path in bundle.iterdir())
-    for other in ("copy", "again"):
-        assert sorted(path.name for path in (tmp_path / other).iterdir()) == files
-        for file in files:
-            assert (tmp_path / other / file).read_bytes() == (
-                bundle / file
-            ).read_bytes()
+    check_written_again(bundle, tmp_path)
 
 
 def test_slices_of_a_ninth(tmp_path):
