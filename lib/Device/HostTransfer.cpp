@@ -1,75 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Device/HostTransfer.h"
-#include "Spyre/Device/DL16.h"
-#include "Spyre/Device/HostFloat.h"
+#include "HostConversions.h"
 #include "Spyre/Device/TransferDescriptors.h"
 #include "Spyre/Support/Error.h"
+#include "Spyre/Support/Shape.h"
+#include "Spyre/Support/ThreadPool.h"
+#include "TransposeSquare.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <limits>
 #include <optional>
 
 using namespace spyre;
-
-//===----------------------------------------------------------------------===//
-// Element conversions
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Host and Device are the stored types.
-struct HalfConversion {
-  using Host = uint16_t;
-  using Device = uint16_t;
-  static Device toDevice(Host value) { return halfToDL16(value); }
-  static Host toHost(Device code) { return dl16ToHalf(code); }
-};
-struct BFloat16Conversion {
-  using Host = uint16_t;
-  using Device = uint16_t;
-  static Device toDevice(Host value) {
-    return encodeDL16(bfloat16ToFloat(value));
-  }
-  static Host toHost(Device code) { return floatToBFloat16(decodeDL16(code)); }
-};
-struct BoolConversion {
-  using Host = uint8_t;
-  using Device = uint16_t;
-  static constexpr Device kOne = 31 << 9;
-  static Device toDevice(Host value) { return value ? kOne : 0; }
-  static Host toHost(Device code) { return (code & 0x7FFF) != 0; }
-};
-template <typename H, typename D>
-struct PlainConversion {
-  using Host = H;
-  using Device = D;
-  static Device toDevice(Host value) { return static_cast<Device>(value); }
-  static Host toHost(Device value) { return static_cast<Host>(value); }
-};
-struct SaturatingConversion : PlainConversion<int64_t, int32_t> {
-  static Device toDevice(Host value) {
-    return static_cast<Device>(
-        std::clamp<Host>(value, std::numeric_limits<Device>::min(),
-                         std::numeric_limits<Device>::max()));
-  }
-};
-
-} // namespace
-
-template <typename C>
-static void convertToDevice(const typename C::Host *__restrict source,
-                            typename C::Device *__restrict target,
-                            int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    target[i] = C::toDevice(source[i]);
-}
-
-template <typename C>
-static void convertToHost(const typename C::Device *__restrict source,
-                          typename C::Host *__restrict target, int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    target[i] = C::toHost(source[i]);
-}
 
 //===----------------------------------------------------------------------===//
 // Decomposition into boxes
@@ -88,13 +31,6 @@ struct Box {
 };
 
 } // namespace
-
-static std::string format(const std::vector<int64_t> &values) {
-  std::string text = "[";
-  for (size_t i = 0; i < values.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(values[i]);
-  return text + "]";
-}
 
 /// Loops by descending host stride, without those of one step, and neighbours
 /// that are one loop on both sides joined.
@@ -213,6 +149,64 @@ static void forEachPoint(const std::vector<Loop> &loops, int64_t host,
 }
 
 //===----------------------------------------------------------------------===//
+// Division among threads
+//===----------------------------------------------------------------------===//
+
+/// Elements that a thread converts before it takes the next part: few enough
+/// that all threads are busy to the end, and so many that taking a part costs
+/// nothing beside them.
+constexpr int64_t kPartElements = int64_t(1) << 17;
+
+static int64_t countElements(const Box &box) {
+  int64_t count = 1;
+  for (const Loop &loop : box.loops)
+    count *= loop.extent;
+  return count;
+}
+
+/// Parts of a loop of neighbours have a multiple of so many elements: no cache
+/// line is written by two threads.
+static int64_t leastLength(const Loop &loop) {
+  return loop.hostStride == 1 || loop.deviceStride == 1 ? 64 : 1;
+}
+
+/// Adds boxes that together are `box` to `parts`, divided along its first
+/// loops.
+static void addParts(Box box, std::vector<Box> &parts) {
+  int64_t numWanted = (countElements(box) + kPartElements - 1) / kPartElements;
+  auto loop =
+      std::find_if(box.loops.begin(), box.loops.end(), [](const Loop &loop) {
+        return loop.extent > leastLength(loop);
+      });
+  if (numWanted <= 1 || loop == box.loops.end()) {
+    parts.push_back(std::move(box));
+    return;
+  }
+  const Box whole = box;
+  const int64_t extent = loop->extent, least = leastLength(*loop);
+  const int64_t length =
+      (std::max<int64_t>(extent / numWanted, 1) + least - 1) / least * least;
+  for (int64_t first = 0; first < extent; first += length) {
+    box.hostOffset = whole.hostOffset + first * loop->hostStride;
+    box.deviceOffset = whole.deviceOffset + first * loop->deviceStride;
+    loop->extent = std::min(length, extent - first);
+    addParts(box, parts);
+  }
+}
+
+/// Calls body(part) for parts of the boxes that together are the boxes, on the
+/// host threads of the device model. No part has a point of another.
+template <typename Body>
+static void forEachPart(const std::vector<Box> &boxes, Body body) {
+  std::vector<Box> parts;
+  for (const Box &box : boxes)
+    addParts(box, parts);
+  ThreadPool::instance().forEach(
+      static_cast<int64_t>(parts.size()), ThreadPool::defaultThreads(),
+      [&](int64_t part, int) { body(parts[static_cast<size_t>(part)]); });
+}
+
+//===----------------------------------------------------------------------===//
 // Copies of boxes
 //===----------------------------------------------------------------------===//
 
@@ -221,6 +215,8 @@ constexpr int64_t kTile = 64;
 /// Elements of a tile along host rows, which lie far apart in memory. Long
 /// enough for the processor's prefetcher.
 constexpr int64_t kTileRow = 256;
+/// From one row of a tile to the next: rows do not share their cache sets.
+constexpr int64_t kTilePitch = kTileRow + 32;
 
 /// One side is consecutive along `row` (host), the other along `column`
 /// (device).
@@ -228,19 +224,16 @@ template <typename C>
 static void transposeToDevice(const typename C::Host *host,
                               typename C::Device *device, const Loop &row,
                               const Loop &column) {
-  typename C::Device tile[kTile][kTileRow];
+  typename C::Device tile[kTile][kTilePitch];
   for (int64_t c = 0; c < column.extent; c += kTile)
     for (int64_t r = 0; r < row.extent; r += kTileRow) {
       int64_t columns = std::min(kTile, column.extent - c);
       int64_t rows = std::min(kTileRow, row.extent - r);
       for (int64_t i = 0; i < columns; ++i)
-        convertToDevice<C>(host + (c + i) * column.hostStride + r, tile[i],
-                           rows);
-      for (int64_t j = 0; j < rows; ++j) {
-        typename C::Device *target = device + (r + j) * row.deviceStride + c;
-        for (int64_t i = 0; i < columns; ++i)
-          target[i] = tile[i][j];
-      }
+        convertToDevice(C(), host + (c + i) * column.hostStride + r, tile[i],
+                        rows);
+      transpose(tile[0], kTilePitch, device + r * row.deviceStride + c,
+                row.deviceStride, columns, rows);
     }
 }
 
@@ -248,17 +241,16 @@ template <typename C>
 static void transposeToHost(const typename C::Device *device,
                             typename C::Host *host, const Loop &row,
                             const Loop &column) {
-  typename C::Device line[kTile];
+  typename C::Device tile[kTile][kTile];
   for (int64_t c = 0; c < column.extent; c += kTile)
     for (int64_t r = 0; r < row.extent; r += kTile) {
       int64_t columns = std::min(kTile, column.extent - c);
       int64_t rows = std::min(kTile, row.extent - r);
-      const typename C::Device *source = device + r * row.deviceStride + c;
-      for (int64_t i = 0; i < columns; ++i) {
-        for (int64_t j = 0; j < rows; ++j)
-          line[j] = source[j * row.deviceStride + i];
-        convertToHost<C>(line, host + (c + i) * column.hostStride + r, rows);
-      }
+      transpose(device + r * row.deviceStride + c, row.deviceStride, tile[0],
+                kTile, rows, columns);
+      for (int64_t i = 0; i < columns; ++i)
+        convertToHost(C(), tile[i], host + (c + i) * column.hostStride + r,
+                      rows);
     }
 }
 
@@ -306,7 +298,7 @@ static void copyToDevice(const void *hostImage, const std::vector<Box> &boxes,
                          uint8_t *deviceBytes) {
   auto *image = static_cast<const typename C::Host *>(hostImage);
   auto *storage = reinterpret_cast<typename C::Device *>(deviceBytes);
-  for (const Box &box : boxes) {
+  forEachPart(boxes, [&](const Box &box) {
     InnerLoops inner = chooseInnerLoops(box);
     const Loop row = inner.row;
     auto copy = [&](int64_t from, int64_t to) {
@@ -315,14 +307,14 @@ static void copyToDevice(const void *hostImage, const std::vector<Box> &boxes,
       if (inner.column)
         transposeToDevice<C>(source, target, row, *inner.column);
       else if (row.hostStride == 1 && row.deviceStride == 1)
-        convertToDevice<C>(source, target, row.extent);
+        convertToDevice(C(), source, target, row.extent);
       else
         for (int64_t i = 0; i < row.extent; ++i)
           target[i * row.deviceStride] =
               C::toDevice(source[i * row.hostStride]);
     };
     forEachPoint(inner.outer, box.hostOffset, box.deviceOffset, copy);
-  }
+  });
 }
 
 template <typename C>
@@ -330,7 +322,7 @@ static void copyToHost(const uint8_t *deviceBytes,
                        const std::vector<Box> &boxes, void *hostImage) {
   auto *image = static_cast<typename C::Host *>(hostImage);
   auto *storage = reinterpret_cast<const typename C::Device *>(deviceBytes);
-  for (const Box &box : boxes) {
+  forEachPart(boxes, [&](const Box &box) {
     InnerLoops inner = chooseInnerLoops(box);
     const Loop row = inner.row;
     auto copy = [&](int64_t to, int64_t from) {
@@ -339,13 +331,13 @@ static void copyToHost(const uint8_t *deviceBytes,
       if (inner.column)
         transposeToHost<C>(source, target, row, *inner.column);
       else if (row.hostStride == 1 && row.deviceStride == 1)
-        convertToHost<C>(source, target, row.extent);
+        convertToHost(C(), source, target, row.extent);
       else
         for (int64_t i = 0; i < row.extent; ++i)
           target[i * row.hostStride] = C::toHost(source[i * row.deviceStride]);
     };
     forEachPoint(inner.outer, box.hostOffset, box.deviceOffset, copy);
-  }
+  });
 }
 
 template <typename Visitor>
@@ -379,22 +371,28 @@ static void dispatch(HostDtype dtype, Visitor visit) {
 // Checks of values
 //===----------------------------------------------------------------------===//
 
-/// Calls body(pointer, count, stride) for runs of host elements that together
-/// are the home.
+/// The sum of body(pointer, count, stride) for runs of host elements that
+/// together are the home.
 template <typename T, typename Body>
-static void forEachHostRun(const void *hostImage,
-                           const std::vector<int64_t> &sizes,
-                           const std::vector<int64_t> &strides, Body body) {
+static int64_t sumOfHostRuns(const void *hostImage,
+                             const std::vector<int64_t> &sizes,
+                             const std::vector<int64_t> &strides, Body body) {
   Box box;
   for (size_t h = 0; h < sizes.size(); ++h)
     if (strides[h] != 0)
       box.loops.push_back({strides[h], strides[h], sizes[h]});
   simplify(box);
-  InnerLoops inner = chooseInnerLoops(box);
-  forEachPoint(inner.outer, 0, 0, [&](int64_t offset, int64_t) {
-    body(static_cast<const T *>(hostImage) + offset, inner.row.extent,
-         inner.row.hostStride);
+  std::atomic<int64_t> total{0};
+  forEachPart({box}, [&](const Box &part) {
+    InnerLoops inner = chooseInnerLoops(part);
+    int64_t sum = 0;
+    forEachPoint(inner.outer, part.hostOffset, 0, [&](int64_t offset, int64_t) {
+      sum += body(static_cast<const T *>(hostImage) + offset, inner.row.extent,
+                  inner.row.hostStride);
+    });
+    total += sum;
   });
+  return total;
 }
 
 static bool fitsInt32(int64_t value) {
@@ -406,11 +404,10 @@ static bool fitsInt32(int64_t value) {
 static bool checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
                        const std::vector<int64_t> &strides,
                        TransferStats *stats) {
-  // Nonzero if any value is outside. The loop has a form that vectorises.
-  uint64_t excess = 0;
-  forEachHostRun<int64_t>(
+  // The loops have a form that vectorises.
+  int64_t numRunsOutside = sumOfHostRuns<int64_t>(
       hostImage, sizes, strides,
-      [&](const int64_t *values, int64_t count, int64_t stride) {
+      [](const int64_t *values, int64_t count, int64_t stride) -> int64_t {
         uint64_t any = 0;
         if (stride == 1)
           for (int64_t i = 0; i < count; ++i)
@@ -419,9 +416,9 @@ static bool checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
           for (int64_t i = 0; i < count; ++i)
             any |=
                 (static_cast<uint64_t>(values[i * stride]) + 0x80000000u) >> 32;
-        excess |= any;
+        return any != 0;
       });
-  if (excess == 0)
+  if (numRunsOutside == 0)
     return true;
   std::vector<Loop> loops;
   for (size_t h = 0; h < sizes.size(); ++h)
@@ -436,7 +433,7 @@ static bool checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
       for (size_t h = sizes.size(); h-- > 0; rest /= sizes[h])
         index[h] = rest % sizes[h];
       first = "int64 value " + std::to_string(image[offset]) + " at index " +
-              format(index);
+              formatSizes(index);
       if (!stats)
         throw Error(first + " does not fit the 32 bits in which the device "
                             "stores int64");
@@ -449,27 +446,19 @@ static bool checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
   return false;
 }
 
-/// Finite values other than zero that DL16 does not represent: all bf16 values
-/// outside 2^-31 < |x| < 2^33 (spec/numerics.md, "Host formats").
 static int64_t countOutOfRange(const void *hostImage,
                                const std::vector<int64_t> &sizes,
                                const std::vector<int64_t> &strides) {
-  int64_t total = 0;
-  forEachHostRun<uint16_t>(
+  return sumOfHostRuns<uint16_t>(
       hostImage, sizes, strides,
-      [&](const uint16_t *values, int64_t count, int64_t stride) {
-        for (int64_t i = 0; i < count; ++i) {
-          uint32_t magnitude = values[i * stride] & 0x7FFFu;
-          // 2^-31 is the code of zero.
-          constexpr uint32_t kSmallest = (127 - 31) << 7;
-          constexpr uint32_t kTooLarge = (127 + 33) << 7;
-          constexpr uint32_t kInfinity = 0x7F80;
-          bool isTooSmall = magnitude != 0 && magnitude <= kSmallest;
-          bool isTooLarge = magnitude >= kTooLarge && magnitude < kInfinity;
-          total += isTooSmall | isTooLarge;
-        }
+      [](const uint16_t *values, int64_t count, int64_t stride) {
+        if (stride == 1)
+          return countBFloat16OutsideDL16(values, static_cast<size_t>(count));
+        int64_t total = 0;
+        for (int64_t i = 0; i < count; ++i)
+          total += isBFloat16OutsideDL16(values[i * stride]);
+        return total;
       });
-  return total;
 }
 
 void spyre::hostToDevice(const void *hostImage, HostDtype dtype,

@@ -87,6 +87,28 @@ inline uint16_t dl16ToHalf(uint16_t code) {
   return static_cast<uint16_t>(half | (code & 0x8000u));
 }
 
+/// Whether a finite value other than zero becomes zero or a non-number on the
+/// device: all outside 2^-31 < |x| < 2^33 (spec/numerics.md, "Host formats").
+inline bool isBFloat16OutsideDL16(uint16_t value) {
+  uint32_t magnitude = value & 0x7FFFu;
+  // 2^-31 is the code of zero.
+  constexpr uint32_t kSmallest = (127 - 31) << 7;
+  constexpr uint32_t kTooLarge = (127 + 33) << 7;
+  constexpr uint32_t kInfinity = 0x7F80;
+  bool isTooSmall = magnitude != 0 && magnitude <= kSmallest;
+  bool isTooLarge = magnitude >= kTooLarge && magnitude < kInfinity;
+  return isTooSmall | isTooLarge;
+}
+
+/// `count` conversions, with the widest vectors that the processor has:
+/// bfloat16ToDL16 is encodeDL16(bfloat16ToFloat(value)), and dl16ToBFloat16
+/// floatToBFloat16(decodeDL16(code)).
+void halfToDL16(const uint16_t *halves, uint16_t *codes, size_t count);
+void dl16ToHalf(const uint16_t *codes, uint16_t *halves, size_t count);
+void bfloat16ToDL16(const uint16_t *values, uint16_t *codes, size_t count);
+void dl16ToBFloat16(const uint16_t *codes, uint16_t *values, size_t count);
+int64_t countBFloat16OutsideDL16(const uint16_t *values, size_t count);
+
 } // namespace spyre
 
 #endif // SPYRE_DEVICE_HOSTFLOAT_H

@@ -5,7 +5,7 @@
 #include "InterTile.h"
 #include "KernelProgress.h"
 #include "MemoryCheck.h"
-#include "ThreadPool.h"
+#include "Spyre/Support/ThreadPool.h"
 
 #include <algorithm>
 #include <atomic>

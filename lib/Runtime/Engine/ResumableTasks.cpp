@@ -3,10 +3,11 @@
 
 #include "ResumableTasks.h"
 #include "Fiber.h"
-#include "ThreadPool.h"
+#include "Spyre/Support/ThreadPool.h"
 
 #include <utility>
 
+using namespace spyre;
 using namespace spyre::runtime;
 
 ResumableTasks::ResumableTasks(int64_t numTasks,

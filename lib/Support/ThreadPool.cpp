@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- ThreadPool.cpp - Host threads that run simulated cores -------------===//
+//===- ThreadPool.cpp - Host threads of the device model ------------------===//
 
-#include "ThreadPool.h"
+#include "Spyre/Support/ThreadPool.h"
 #include "Spyre/Support/Environment.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-using namespace spyre::runtime;
+using namespace spyre;
 
 // A worker that has just finished waits this long for the next kernel before
 // it sleeps: kernels of one sequence follow each other within microseconds.

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- ThreadPool.h - Host threads that run simulated cores -----*- C++ -*-===//
+//===- ThreadPool.h - Host threads of the device model ----------*- C++ -*-===//
+//
+// They run simulated cores, and convert values on their way to and from device
+// memory.
+//
+//===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_LIB_RUNTIME_ENGINE_THREADPOOL_H
-#define SPYRE_LIB_RUNTIME_ENGINE_THREADPOOL_H
+#ifndef SPYRE_SUPPORT_THREADPOOL_H
+#define SPYRE_SUPPORT_THREADPOOL_H
 
 #include <atomic>
 #include <condition_variable>
@@ -12,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-namespace spyre::runtime {
+namespace spyre {
 
 /// The worker threads of the process, created on first use; more are added on
 /// demand. The pool runs one parallel section at a time: a second caller runs
@@ -65,6 +70,6 @@ private:
   std::atomic<bool> stopping{false};
 };
 
-} // namespace spyre::runtime
+} // namespace spyre
 
-#endif // SPYRE_LIB_RUNTIME_ENGINE_THREADPOOL_H
+#endif // SPYRE_SUPPORT_THREADPOOL_H

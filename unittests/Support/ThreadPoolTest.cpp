@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "Engine/ThreadPool.h"
+#include "Spyre/Support/ThreadPool.h"
 
 #include "gtest/gtest.h"
 
@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-using namespace spyre::runtime;
+using namespace spyre;
 
 TEST(ThreadPool, RunsEveryTaskOnce) {
   for (int threads : {1, 2, 5}) {
