@@ -102,6 +102,19 @@ public:
   /// "".
   std::string moveDistributed(const std::vector<const ViewVal *> &partitions,
                               void *tile, bool isStore, bool ieee);
+  /// The elements of the box that one partition of a distributed view holds.
+  struct DistributedPart {
+    uint8_t *first;   ///< in the host's memory of the device
+    int64_t position; ///< of that element in the host tile
+    int rank;
+    size_t shape[kMaxRank];
+    ptrdiff_t memoryStrides[kMaxRank], tileStrides[kMaxRank]; ///< in elements
+  };
+  /// Calls visit(part) for what each partition holds, the last partition first.
+  /// Not for tiles with a list of points. Returns an error message, or "".
+  std::string
+  visitParts(const std::vector<const ViewVal *> &partitions,
+             const std::function<void(const DistributedPart &)> &visit);
   /// Where the first element is in the host's memory of the device. Only after
   /// prepare().
   uint8_t *firstByte() const;
@@ -257,6 +270,9 @@ private:
   /// block; the linear loops are inside the block.
   template <typename Visit>
   void forEachBlock(Visit &&visit) const;
+  template <typename Visit>
+  std::string forEachPart(const std::vector<const ViewVal *> &partitions,
+                          Visit &&visit);
   /// Calls visit(memoryOffset, tileOffset) for every point.
   template <typename Visit>
   void forEachElement(Visit &&visit) const;

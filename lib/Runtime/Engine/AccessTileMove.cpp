@@ -482,32 +482,24 @@ void TileVal::appendSticks(
       indices.push_back({first / stick, last / stick});
 }
 
-std::string
-TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
-                         void *tile, bool isStore, bool ieee) {
+template <typename Visit>
+std::string TileVal::forEachPart(const std::vector<const ViewVal *> &partitions,
+                                 Visit &&visit) {
   const AccessTilePlan &p = *plan;
-  if (numElements == 0)
-    return "";
-  if (p.isEnumerated)
-    return moveEnumerated(partitions, tile, isStore, ieee);
   int64_t step = 1;
   for (int t = p.rank - 1; t >= 0; --t) {
     tileStrides[t] = step;
     step *= sizes[t];
   }
-  const KernelTable &table = kernels();
-  Elem elem = plan->movedElem(partitions.front()->elem);
-  ElementFormat format = elementFormat(elem, ieee);
-  int64_t memorySize = deviceSize(elem), size = hostSize(elem);
-  if (!isStore)
-    std::memset(tile, 0, size_t(numElements) * size);
+  int64_t memorySize = deviceSize(p.movedElem(partitions.front()->elem));
   bool isCovered = false;
+  DistributedPart result;
+  result.rank = p.rank;
   for (size_t i = partitions.size(); i-- > 0;) {
     const ViewVal &part = *partitions[i];
-    size_t shape[kMaxRank];
-    ptrdiff_t memoryStrides[kMaxRank], strides[kMaxRank];
-    int64_t memory = 0, offset = 0, low = 0, high = 0;
+    int64_t memory = 0, low = 0, high = 0;
     bool isEmpty = false;
+    result.position = 0;
     for (int t = 0; t < p.rank; ++t) {
       // Tile dimension t is one dimension of the view, with coefficient 1.
       int d = p.linearTerms[t].front().first;
@@ -515,11 +507,11 @@ TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
       int64_t first = std::max(origin + lo[t], part.lo[d]);
       int64_t last = std::min(origin + lo[t] + sizes[t] - 1, part.hi[d]);
       isEmpty |= last < first;
-      shape[t] = isEmpty ? 0 : size_t(last - first + 1);
-      memoryStrides[t] = part.strides[d];
-      strides[t] = tileStrides[t];
+      result.shape[t] = isEmpty ? 0 : size_t(last - first + 1);
+      result.memoryStrides[t] = part.strides[d];
+      result.tileStrides[t] = tileStrides[t];
       memory += first * part.strides[d];
-      offset += (first - origin - lo[t]) * tileStrides[t];
+      result.position += (first - origin - lo[t]) * tileStrides[t];
       int64_t reach = isEmpty ? 0 : (last - first) * part.strides[d];
       low += std::min<int64_t>(reach, 0);
       high += std::max<int64_t>(reach, 0);
@@ -531,31 +523,58 @@ TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
                           (memory + high + 1) * memorySize > part.limitHi))
       return "access to partition " + std::to_string(i) +
              " leaves its allocation";
-    uint8_t *device = part.base + memory * memorySize;
-    uint8_t *host = static_cast<uint8_t *>(tile) + offset * size;
-    unsigned rank = static_cast<unsigned>(p.rank);
+    result.first = part.base + memory * memorySize;
+    visit(result);
+  }
+  return isCovered ? "" : "no partition covers the access region";
+}
+
+std::string
+TileVal::visitParts(const std::vector<const ViewVal *> &partitions,
+                    const std::function<void(const DistributedPart &)> &visit) {
+  return forEachPart(partitions, visit);
+}
+
+std::string
+TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
+                         void *tile, bool isStore, bool ieee) {
+  if (numElements == 0)
+    return "";
+  if (plan->isEnumerated)
+    return moveEnumerated(partitions, tile, isStore, ieee);
+  const KernelTable &table = kernels();
+  Elem elem = plan->movedElem(partitions.front()->elem);
+  ElementFormat format = elementFormat(elem, ieee);
+  int64_t size = hostSize(elem);
+  if (!isStore)
+    std::memset(tile, 0, size_t(numElements) * size);
+  return forEachPart(partitions, [&](const DistributedPart &part) {
+    uint8_t *host = static_cast<uint8_t *>(tile) + part.position * size;
+    auto rank = static_cast<unsigned>(part.rank);
     if (isFloat(elem)) {
       float *f = reinterpret_cast<float *>(host);
       if (isStore)
-        table.storeFloat(format, device, memoryStrides, f, strides, shape,
-                         rank);
+        table.storeFloat(format, part.first, part.memoryStrides, f,
+                         part.tileStrides, part.shape, rank);
       else
-        table.loadFloat(format, f, strides, device, memoryStrides, shape, rank);
+        table.loadFloat(format, f, part.tileStrides, part.first,
+                        part.memoryStrides, part.shape, rank);
     } else if (isWide(elem)) {
       int64_t *l = reinterpret_cast<int64_t *>(host);
       if (isStore)
-        table.storeInt64(format, device, memoryStrides, l, strides, shape,
-                         rank);
+        table.storeInt64(format, part.first, part.memoryStrides, l,
+                         part.tileStrides, part.shape, rank);
       else
-        table.loadInt64(format, l, strides, device, memoryStrides, shape, rank);
+        table.loadInt64(format, l, part.tileStrides, part.first,
+                        part.memoryStrides, part.shape, rank);
     } else {
       int32_t *v = reinterpret_cast<int32_t *>(host);
       if (isStore)
-        table.storeInt32(format, device, memoryStrides, v, strides, shape,
-                         rank);
+        table.storeInt32(format, part.first, part.memoryStrides, v,
+                         part.tileStrides, part.shape, rank);
       else
-        table.loadInt32(format, v, strides, device, memoryStrides, shape, rank);
+        table.loadInt32(format, v, part.tileStrides, part.first,
+                        part.memoryStrides, part.shape, rank);
     }
-  }
-  return isCovered ? "" : "no partition covers the access region";
+  });
 }

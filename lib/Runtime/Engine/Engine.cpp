@@ -134,7 +134,7 @@ void RunState::start(DeviceMemory &deviceMemory, const RunOptions &options) {
                                 : ThreadPool::defaultThreads();
   addWorkers(1);
   work.resize(plan.functions.size(), -1);
-  stacked.resize(plan.functions.size());
+  knownKernels.resize(plan.functions.size());
   ++epoch;
 }
 
@@ -155,17 +155,37 @@ void RunState::noteWork(const Function &callee, double seconds) {
   known = known < 0 ? seconds : 0.75 * known + 0.25 * seconds;
 }
 
-KernelStacks *RunState::stacksOf(const Function &callee) {
+// The most kinds of arguments of a kernel for which shortcuts are kept.
+static constexpr size_t kMaxKinds = 8;
+
+static std::unique_ptr<Shortcut> makeShortcut(const Function &callee,
+                                              const TileBlock *tiles) {
+  if (tiles)
+    return std::make_unique<KernelStacks>(*tiles);
+  return KernelMoves::find(callee);
+}
+
+Shortcut *RunState::shortcutOf(const Function &callee, const Scalar *args) {
   if (shadow || zeroOutside)
     return nullptr;
-  Stacked &known = stacked[callee.index];
-  if (!known.isKnown) {
-    known.isKnown = true;
-    known.tiles = TileBlock::find(callee);
-    if (known.tiles)
-      known.stacks = std::make_unique<KernelStacks>(*known.tiles);
+  KnownKernel &kernel = knownKernels[callee.index];
+  if (!kernel.isKnown) {
+    kernel.isKnown = true;
+    kernel.tiles = TileBlock::find(callee);
+    if (auto shortcut = makeShortcut(callee, kernel.tiles.get()))
+      kernel.shortcuts.push_back(std::move(shortcut));
   }
-  return known.stacks.get();
+  if (kernel.shortcuts.empty())
+    return nullptr;
+  kernel.shortcuts.front()->kindOf(core(0, callee), args, kind);
+  for (const std::unique_ptr<Shortcut> &shortcut : kernel.shortcuts)
+    if (shortcut->isFor(kind))
+      return shortcut.get();
+  if (kernel.shortcuts.size() < kMaxKinds)
+    kernel.shortcuts.push_back(makeShortcut(callee, kernel.tiles.get()));
+  Shortcut &oldest = *kernel.shortcuts[kernel.next++ % kMaxKinds];
+  oldest.restart(kind);
+  return &oldest;
 }
 
 void RunState::runGang(const Function &callee, const Scalar *args, int worker,
@@ -196,10 +216,10 @@ void RunState::call(const Function &callee, const Scalar *args) {
     int64_t gang =
         shadow ? 1
                : std::min((numCores + threads - 1) / threads, callee.gangSize);
-    KernelStacks *stacks = stacksOf(callee);
-    bool isStacked = stacks && stacks->prepare(core(0, callee), args);
+    Shortcut *shortcut = shortcutOf(callee, args);
+    bool isShort = shortcut && shortcut->prepare(core(0, callee), args);
     int64_t numTasks =
-        isStacked ? stacks->size() : (numCores + gang - 1) / gang;
+        isShort ? shortcut->size() : (numCores + gang - 1) / gang;
     std::atomic<int64_t> failedTask{numTasks};
     std::exception_ptr failure;
     std::mutex failureMutex;
@@ -212,8 +232,8 @@ void RunState::call(const Function &callee, const Scalar *args) {
       if (task > failedTask.load(std::memory_order_relaxed))
         return;
       try {
-        if (isStacked)
-          stacks->run(this->core(worker, callee), task);
+        if (isShort)
+          shortcut->run(this->core(worker, callee), task);
         else
           runGang(callee, args, worker, task * gang,
                   std::min(gang, numCores - task * gang));
@@ -250,8 +270,8 @@ void RunState::call(const Function &callee, const Scalar *args) {
     }
     if (failure)
       std::rethrow_exception(failure);
-    if (stacks && !isStacked)
-      stacks->noteRun();
+    if (shortcut && !isShort)
+      shortcut->noteRun();
   }
 }
 

@@ -5,6 +5,7 @@
 #define SPYRE_LIB_RUNTIME_ENGINE_ENGINE_H
 
 #include "Core.h"
+#include "Moves.h"
 #include "Stacks.h"
 
 #include <chrono>
@@ -50,8 +51,8 @@ private:
   int threadsFor(const Function &callee, int64_t numTasks) const;
   /// Records that a call of a kernel took `seconds`, summed over its threads.
   void noteWork(const Function &callee, double seconds);
-  /// The stacks of a kernel; null if it has none.
-  KernelStacks *stacksOf(const Function &callee);
+  /// That for these arguments; null if none is possible.
+  Shortcut *shortcutOf(const Function &callee, const Scalar *args);
   /// Calls a kernel whose cores wait for each other.
   void callCommunicating(const Function &callee, const Scalar *args);
   /// Runs `count` cores from number `first` on, of at most
@@ -67,12 +68,15 @@ private:
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<double>
       work; ///< per function: thread seconds of a call, -1: unknown
-  struct Stacked {
+  struct KnownKernel {
     bool isKnown = false;
     std::unique_ptr<TileBlock> tiles;
-    std::unique_ptr<KernelStacks> stacks;
+    /// One for each kind of arguments, most of which are addresses in LX.
+    std::vector<std::unique_ptr<Shortcut>> shortcuts;
+    size_t next = 0; ///< the one that is the oldest
   };
-  std::vector<Stacked> stacked; ///< per function
+  std::vector<KnownKernel> knownKernels; ///< per function
+  Shortcut::Kind kind;                   ///< of the arguments at hand
 };
 
 } // namespace spyre::runtime

@@ -254,18 +254,6 @@ bool KernelStacks::Finder::extendStack(Stack &stack) {
 // Running stacks
 //===----------------------------------------------------------------------===//
 
-bool KernelStacks::matches(const Core &probe, const Scalar *args) {
-  const DeviceMemory &memory = *probe.memory;
-  sought.assign({reinterpret_cast<intptr_t>(memory.at(0)),
-                 reinterpret_cast<intptr_t>(memory.lx(0)),
-                 memory.lxSizeInBytes(), memory.spanInBytes(),
-                 int64_t(probe.check)});
-  for (size_t i = 0; i < tiles.isAddress.size(); ++i)
-    if (!tiles.isAddress[i])
-      sought.push_back(args[i].i);
-  return sought == key;
-}
-
 bool KernelStacks::isOrdered() const {
   // An iteration may access what it has stored, as all do in one place, but
   // nothing that another one stores.
@@ -281,8 +269,7 @@ bool KernelStacks::isOrdered() const {
   return true;
 }
 
-bool KernelStacks::place(const Core &core, const Scalar *args) {
-  const DeviceMemory &memory = *core.memory;
+bool KernelStacks::moveTo(const DeviceMemory &memory, const Scalar *args) {
   for (size_t k = 0; k < extents.size(); ++k) {
     Extent &extent = extents[k];
     if (extent.argument >= 0) {
@@ -309,22 +296,12 @@ bool KernelStacks::place(const Core &core, const Scalar *args) {
   return isOrdered();
 }
 
-bool KernelStacks::prepare(Core &probe, const Scalar *args) {
-  if (!matches(probe, args)) {
-    key = sought;
-    state = State::New;
-    return false;
-  }
-  if (state == State::HasRun) {
-    state = State::Without;
-    try {
-      if (Finder(*this, probe, args).find())
-        state = State::Found;
-    } catch (const Error &) {
-      // The cores will say it.
-    }
-  }
-  if (state != State::Found || !place(probe, args))
+bool KernelStacks::find(Core &probe, const Scalar *args) {
+  return Finder(*this, probe, args).find();
+}
+
+bool KernelStacks::place(Core &probe, const Scalar *args) {
+  if (!moveTo(*probe.memory, args))
     return false;
   tabulate(probe);
   return true;

@@ -21,6 +21,7 @@
 #ifndef SPYRE_LIB_RUNTIME_ENGINE_STACKS_H
 #define SPYRE_LIB_RUNTIME_ENGINE_STACKS_H
 
+#include "Shortcut.h"
 #include "TileBlock.h"
 
 #include <vector>
@@ -28,24 +29,13 @@
 namespace spyre::runtime {
 
 /// The stacks of a kernel for arguments that differ in addresses only.
-class KernelStacks {
+class KernelStacks : public Shortcut {
 public:
-  explicit KernelStacks(const TileBlock &tiles) : tiles(tiles) {}
+  explicit KernelStacks(const TileBlock &tiles)
+      : Shortcut(tiles.isAddress), tiles(tiles) {}
 
-  /// True if there are stacks for these arguments: they are at their addresses
-  /// then. False if the cores are to run one by one. `probe`, a core of the
-  /// kernel, has no values afterwards.
-  bool prepare(Core &probe, const Scalar *args);
-  /// Says that all cores have run one by one, without an error, with the
-  /// arguments of the last prepare().
-  void noteRun() {
-    if (state == State::New)
-      state = State::HasRun;
-  }
-
-  int64_t size() const { return static_cast<int64_t>(stacks.size()); }
-  /// Runs a stack, on any core of the kernel.
-  void run(Core &core, int64_t number) const;
+  int64_t size() const override { return static_cast<int64_t>(stacks.size()); }
+  void run(Core &core, int64_t number) const override;
   /// How many stacks have run in this process.
   static int64_t numRun();
   /// How many loops have been run on all codes in this process.
@@ -80,11 +70,11 @@ private:
   };
   class Finder;
 
-  /// Whether `key` is that of these arguments.
-  bool matches(const Core &probe, const Scalar *args);
-  /// Moves the stacks to the addresses of the arguments. False if they leave
-  /// an allocation there, or iterations may depend on each other.
-  bool place(const Core &core, const Scalar *args);
+  bool find(Core &probe, const Scalar *args) override;
+  /// False if the stacks leave an allocation there, or iterations may depend on
+  /// each other.
+  bool place(Core &probe, const Scalar *args) override;
+  bool moveTo(const DeviceMemory &memory, const Scalar *args);
   bool isOrdered() const;
   void runDense(Core &core, const Stack &stack) const;
   /// Points of TileBlock::loop in a dense stack.
@@ -101,9 +91,6 @@ private:
                   int64_t count) const;
 
   const TileBlock &tiles;
-  std::vector<int64_t> key, sought; ///< what stacks depend on
-  enum class State { New, HasRun, Found, Without };
-  State state = State::New;
   std::vector<Stack> stacks;
   int64_t numPoints = 0;         ///< of runs of many points of dense stacks
   std::vector<uint16_t> results; ///< of TileBlock::loop, per code; or empty
