@@ -441,6 +441,36 @@ def test_ranges_into_tensors():
         torch.arange(5, 0, device="spyre")
 
 
+LINES = {
+    "arange": lambda n, out: torch.arange(n, out=out),
+    "linspace": lambda n, out: torch.linspace(0, n - 1, n, out=out),
+    "logspace": lambda n, out: torch.logspace(0, n - 1, n, 2, out=out),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, F16])
+@pytest.mark.parametrize("name", LINES)
+def test_lines_into_tensors(name, dtype):
+    """As many elements keep their sizes, with gaps and without; others are resized."""
+    x = torch.zeros(5, 6, dtype=dtype)
+    other = on_device(x)
+    for given in (x, other):
+        parts = (
+            given[:2, :4],
+            given[4:, 4:].squeeze(0),
+            given[2:4],
+            given[4, 1].view(()),
+        )
+        for part in parts:
+            shape = part.shape
+            found = LINES[name](part.numel(), part)
+            assert found is part and part.shape == shape
+        empty = given.new_empty(0, 3)
+        assert LINES[name](0, empty).shape == (0, 3)
+        assert LINES[name](4, empty).shape == (4,)
+    torch.testing.assert_close(other.cpu(), x, rtol=2**-9, atol=0)
+
+
 def test_patterns_with_integers():
     """An integer is a sum of a size if it can be; else a symbol, from 2 on."""
     earlier = [[s, 512 - s, 3] for s in (3, 5, 8)]

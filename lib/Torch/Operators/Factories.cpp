@@ -150,37 +150,47 @@ at::Tensor &setEmpty(at::Tensor &self) {
       {c10::SymInt(0)}, {});
 }
 
+c10::OperatorHandle operatorOf(const char *name, const char *overload) {
+  return *c10::Dispatcher::singleton().findSchema({name, overload});
+}
+
+/// A line of numbers is stored in as many elements without another size for
+/// them: `store` stores it in one row, if they are not one already.
+template <typename Store>
+bool storeAsLine(at::Tensor &out, int64_t size, Store store) {
+  if (out.dim() == 1 || out.numel() != size)
+    return false;
+  bool isDense = out.is_contiguous();
+  at::Tensor line =
+      isDense ? out.view({size}) : at::empty({size}, out.options());
+  store(line);
+  if (!isDense)
+    out.copy_(line.view(out.sizes()));
+  return true;
+}
+
 /// The end of a range only says how many elements there are: a program that
 /// fills a tensor of any size, from any start, serves all.
 at::Tensor &arangeOut(const at::Scalar &start, const at::Scalar &end,
                       const at::Scalar &step, at::Tensor &out) {
-  auto find = [](const char *name, const char *overload) {
-    return c10::Dispatcher::singleton().findSchema({name, overload});
-  };
   auto countElements = [&] {
     return out.scalar_type() == c10::kLong
                ? at::native::compute_arange_size<int64_t>(start, end, step)
                : at::native::compute_arange_size<double>(start, end, step);
   };
   if (out.dim() != 1 && !start.isComplex() && !end.isComplex() &&
-      !step.isComplex()) {
-    // What has as many elements keeps its sizes.
-    int64_t size = countElements();
-    if (out.numel() == size) {
-      bool isDense = out.is_contiguous();
-      at::Tensor line =
-          isDense ? out.view({size}) : at::empty({size}, out.options());
-      arangeOut(start, end, step, line);
-      return isDense ? out : out.copy_(line.view(out.sizes()));
-    }
-  }
+      !step.isComplex() &&
+      storeAsLine(out, countElements(),
+                  [&](at::Tensor &line) { arangeOut(start, end, step, line); }))
+    return out;
   bool isWhole =
       out.scalar_type() == c10::kLong || out.scalar_type() == c10::kInt;
   bool isPlain =
       out.dim() == 1 && (out.is_floating_point() ||
                          (isWhole && start.isIntegral(/*includeBool=*/false) &&
                           step.isIntegral(/*includeBool=*/false)));
-  std::optional<c10::OperatorHandle> fill = find("spyre::fill_range_", "");
+  auto fill =
+      c10::Dispatcher::singleton().findSchema({"spyre::fill_range_", ""});
   if (isPlain && fill && !start.isComplex() && !step.isComplex()) {
     int64_t size = countElements();
     at::native::resize_output(out, {size});
@@ -188,7 +198,29 @@ at::Tensor &arangeOut(const at::Scalar &start, const at::Scalar &end,
       return out;
   }
   torch::jit::Stack stack{start, end, step, out};
-  runBoxed(*find("aten::arange", "start_out"), &stack);
+  runBoxed(operatorOf("aten::arange", "start_out"), &stack);
+  return out;
+}
+
+at::Tensor &linspaceOut(const at::Scalar &start, const at::Scalar &end,
+                        int64_t steps, at::Tensor &out) {
+  if (storeAsLine(out, steps, [&](at::Tensor &line) {
+        linspaceOut(start, end, steps, line);
+      }))
+    return out;
+  torch::jit::Stack stack{start, end, steps, out};
+  runBoxed(operatorOf("aten::linspace", "out"), &stack);
+  return out;
+}
+
+at::Tensor &logspaceOut(const at::Scalar &start, const at::Scalar &end,
+                        int64_t steps, double base, at::Tensor &out) {
+  if (storeAsLine(out, steps, [&](at::Tensor &line) {
+        logspaceOut(start, end, steps, base, line);
+      }))
+    return out;
+  torch::jit::Stack stack{start, end, steps, base, out};
+  runBoxed(operatorOf("aten::logspace", "out"), &stack);
   return out;
 }
 
@@ -196,6 +228,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("arange.start_out", arangeOut);
   m.impl("empty.memory_format", emptyMemoryFormat);
   m.impl("empty_strided", emptyStrided);
+  m.impl("linspace.out", linspaceOut);
+  m.impl("logspace.out", logspaceOut);
   m.impl("resize_", resize);
   m.impl("set_.source_Storage", setStorage);
   m.impl("set_.source_Storage_storage_offset", setStorageOffset);
