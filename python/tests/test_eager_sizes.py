@@ -270,6 +270,19 @@ def test_layouts_differ():
         assert_exact((other * 3).cpu(), x * 3)
 
 
+def test_single_sticks_across_what_varies():
+    """A result lies as what was made with its size, so that its readers take it."""
+    programs = Programs()
+    for size in (5, 9, 17, 33, 64, 65, 100, 200):
+        x = whole(32, size)
+        layout = _C.SpyreTensorLayout([size, 32], [1, size], F16, [0, 1])
+        rows = x.to("spyre").t().to(device_layout=layout)
+        found = rows * 2
+        assert found.device_tensor_layout() == rows.device_tensor_layout() == layout
+        assert_exact((found * 2).cpu(), 4 * x.t(), f"{size}")
+    assert_one_for_many(programs)
+
+
 #: Calls with integers that change with the size of a matrix.
 INTEGERS = {
     "padded behind": lambda x: F.pad(x, (1, 2)),

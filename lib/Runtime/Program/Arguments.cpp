@@ -55,10 +55,21 @@ ArrayStorage ArgumentInfo::storageOf(std::vector<int64_t> found) const {
     stride *= std::max<int64_t>(storage.shape[dim], 1);
     largest *= std::max<int64_t>(shape[dim], 1);
   }
+  auto strideOf = [&](const DeviceDim &dim, int64_t step) {
+    return storage.shape[dim.hostDim] == 1
+               ? -1
+               : storage.strides[dim.hostDim] * step;
+  };
   for (size_t number = 0; number < deviceDims.size(); ++number) {
-    const DeviceDim &dim = deviceDims[number];
-    if (dim.hostDim < 0)
+    const DeviceDim &dim = deviceDims[number], &lanes = deviceDims.back();
+    if (dim.hostDim < 0) {
+      // A single stick is counted, too, although it resolves to nothing.
+      int64_t stick = elemsPerStick(layout->format);
+      if (lanes.hostDim >= 0 && lanes.step == 1 &&
+          layout->strideMap[number] == strides[lanes.hostDim] * stick)
+        storage.layout.strideMap[number] = strideOf(lanes, stick);
       continue;
+    }
     // Of the device dimensions of one host dimension, that with the largest
     // steps grows, but sticks stay.
     bool grows = number + 1 < deviceDims.size() &&
@@ -70,10 +81,7 @@ ArrayStorage ArgumentInfo::storageOf(std::vector<int64_t> found) const {
     if (grows)
       storage.layout.deviceSize[number] =
           (storage.shape[dim.hostDim] + dim.step - 1) / dim.step;
-    storage.layout.strideMap[number] =
-        storage.shape[dim.hostDim] == 1
-            ? -1
-            : storage.strides[dim.hostDim] * dim.step;
+    storage.layout.strideMap[number] = strideOf(dim, dim.step);
   }
   return storage;
 }
