@@ -91,6 +91,29 @@ def test_few_programs_of_each_operator(name):
     assert torch_spyre.fallback_report() == {}
 
 
+@pytest.mark.parametrize("heads", [3, 6, 12, 24])
+def test_few_programs_of_heads_in_fp32(heads):
+    """Copies in another type lie as the rows that they are made of: Qwen3 does this."""
+    _C._forget_eager_programs()
+    weight = whole(384, 96)
+
+    def function(x, w):
+        rows = F.linear(x, w).view(4, x.shape[1], heads, -1)
+        wide = rows.float()
+        return (wide.abs().amax(-1, True) + wide).half() + rows.clone()
+
+    for size in SIZES[:-2]:
+        poison()
+        x = whole(4, size, 96, seed=heads)
+        found = function(poisoned(x.to("spyre")), weight.to("spyre"))
+        expected = function(x.float(), weight.float())
+        assert_exact(found.cpu(), expected.half(), f"{size}")
+    programs = Programs()
+    for size in (101, 77):
+        function(whole(4, size, 96).to("spyre"), weight.to("spyre"))
+    assert programs.new("one_size") == {} == programs.new("many_sizes")
+
+
 def test_no_copy_of_what_is_multiplied():
     """Rows of a batch are multiplied where they lie."""
     step = compiled(FUNCTIONS["product and bias"], dynamic=None)

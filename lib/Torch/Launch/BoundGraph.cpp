@@ -204,12 +204,6 @@ BoundGraph::outputsAt(const std::vector<int64_t> &sizes) const {
   return formats;
 }
 
-/// The home of an input's storage.
-static at::Tensor homeOf(const at::Tensor &tensor) {
-  const StorageFormat &format = *storageOf(tensor).format;
-  return tensor.as_strided(format.sizes, format.strides, 0);
-}
-
 /// What a run uses of an array that has room for more: a tensor's sizes.
 static at::Tensor usedPart(const at::Tensor &room, const at::Tensor &tensor) {
   return room.as_strided(tensor.sizes(), room.strides(), 0);

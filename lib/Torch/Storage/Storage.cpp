@@ -448,6 +448,14 @@ bool isWholeHome(const at::Tensor &tensor) {
   return isHome(shape.sizes, shape.strides);
 }
 
+at::Tensor homeOf(const at::Tensor &tensor) {
+  const StorageFormat &format = *storageOf(tensor).format;
+  bool isHome = tensor.storage_offset() == 0 &&
+                tensor.sizes() == c10::IntArrayRef(format.sizes) &&
+                tensor.strides() == c10::IntArrayRef(format.strides);
+  return isHome ? tensor : tensor.as_strided(format.sizes, format.strides, 0);
+}
+
 std::optional<TensorLayout> layoutFor(const StorageFormat &format,
                                       HostDtype dtype) {
   if (format.numElements() == 0)

@@ -162,6 +162,9 @@ bool isNative(const at::Tensor &tensor);
 /// that home of: all elements in their order.
 bool isWholeHome(const at::Tensor &tensor);
 
+/// The home of a tensor's storage, which has a format.
+at::Tensor homeOf(const at::Tensor &tensor);
+
 /// The layout with elements of another dtype in place of these, if there is
 /// one.
 std::optional<TensorLayout> layoutFor(const StorageFormat &format,

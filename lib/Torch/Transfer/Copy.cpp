@@ -224,21 +224,28 @@ bool equal(const at::Tensor &self, const at::Tensor &other) {
          (self.numel() == 0 || at::eq(self, other).all().item<bool>());
 }
 
-/// A new tensor that keeps the dimension order of `self`'s device layout, so
-/// that copied and converted weights stay as module.to() stored them; nothing
-/// where `self` is a view or has another format.
-std::optional<at::Tensor> emptyInLayoutOf(const at::Tensor &self,
-                                          c10::ScalarType dtype,
-                                          c10::Device device) {
+/// A copy that keeps the dimension order of `self`'s device layout, so that
+/// copied and converted weights stay as module.to() stored them; nothing where
+/// `self` is a view or has another format.
+std::optional<at::Tensor> copyInLayoutOf(const at::Tensor &self,
+                                         c10::ScalarType dtype,
+                                         c10::Device device,
+                                         bool nonBlocking = false) {
   // _to_copy also comes here for CPU tensors that go to a spyre device.
   if (self.device().type() != kSpyre || !isNative(self) || !isWholeHome(self) ||
       !isSupportedDtype(dtype))
     return std::nullopt;
-  std::optional<TensorLayout> layout =
-      layoutFor(*storageOf(self).format, hostDtype(dtype));
+  const StorageFormat &format = *storageOf(self).format;
+  std::optional<TensorLayout> layout = layoutFor(format, hostDtype(dtype));
   if (!layout)
     return std::nullopt;
-  return makeTensor(self.sizes(), self.strides(), dtype, device, &*layout);
+  at::Tensor result =
+      makeTensor(format.sizes, format.strides, dtype, device, &*layout);
+  // Of the home, some of whose dimensions may be several of the tensor's.
+  copyTensor(homeOf(self), result, nonBlocking);
+  result.unsafeGetTensorImpl()->set_sizes_and_strides(self.sizes(),
+                                                      self.strides());
+  return result;
 }
 
 bool preserves(std::optional<c10::MemoryFormat> format) {
@@ -250,11 +257,8 @@ at::Tensor clone(const at::Tensor &self,
                  std::optional<c10::MemoryFormat> memoryFormat) {
   std::optional<at::Tensor> result;
   if (preserves(memoryFormat))
-    result = emptyInLayoutOf(self, self.scalar_type(), self.device());
-  if (!result)
-    return at::native::clone(self, memoryFormat);
-  copyTensor(self, *result);
-  return *result;
+    result = copyInLayoutOf(self, self.scalar_type(), self.device());
+  return result ? *result : at::native::clone(self, memoryFormat);
 }
 
 at::Tensor toCopy(const at::Tensor &self, std::optional<c10::ScalarType> dtype,
@@ -267,12 +271,11 @@ at::Tensor toCopy(const at::Tensor &self, std::optional<c10::ScalarType> dtype,
   if (target.type() == kSpyre && preserves(memoryFormat) &&
       c10::layout_or_default(layout) == c10::kStrided &&
       !c10::pinned_memory_or_default(pinMemory))
-    result = emptyInLayoutOf(self, dtype.value_or(self.scalar_type()), target);
-  if (!result)
-    return at::native::_to_copy(self, dtype, layout, device, pinMemory,
-                                nonBlocking, memoryFormat);
-  copyTensor(self, *result, nonBlocking);
-  return *result;
+    result = copyInLayoutOf(self, dtype.value_or(self.scalar_type()), target,
+                            nonBlocking);
+  return result ? *result
+                : at::native::_to_copy(self, dtype, layout, device, pinMemory,
+                                       nonBlocking, memoryFormat);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
