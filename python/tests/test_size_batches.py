@@ -78,16 +78,24 @@ def test_few_programs_of_each_operator(name):
     _C._forget_eager_programs()
     programs = Programs()
     function = FUNCTIONS[name]
-    # 4 times 200 rows are of another class of sizes.
-    for size in SIZES[:-2]:
-        poison()
-        device = [poisoned(a.to("spyre")) for a in arguments_of(size)]
-        expected = function(*(a.float() for a in arguments_of(size)))
-        assert_exact(function(*device).cpu(), expected.half(), f"{size}")
+
+    def run_all(sizes):
+        for size in sizes:
+            poison()
+            device = [poisoned(a.to("spyre")) for a in arguments_of(size)]
+            expected = function(*(a.float() for a in arguments_of(size)))
+            assert_exact(function(*device).cpu(), expected.half(), f"{size}")
+
+    run_all(SIZES[:-2])
     many, one = programs.new("many_sizes"), programs.new("one_size")
     assert set(many) == set(one)
     assert set(many.values()) == {1}, many
     assert set(one.values()) == {2}, one
+    # 4 times 129 rows are of another class of sizes.
+    programs = Programs()
+    run_all((129, 200, 150, 131))
+    assert programs.new("one_size") == {}
+    assert set(programs.new("many_sizes").values()) <= {1}
     assert torch_spyre.fallback_report() == {}
 
 
