@@ -241,6 +241,20 @@ def test_functions_of_the_user_are_not_kept():
         assert traced_by(function, x)[1] == KNOWN
 
 
+def test_names_of_kernels_of_others_are_not_taken_apart(monkeypatch):
+    class Name(str):
+        def split(self, separator):
+            apart.append(str(self))
+            return super().split(separator)
+
+    apart = []
+    names = [Name(n) for n in ("aten/add/CPU", "prims/add/Python", "other/add/CPU")]
+    monkeypatch.setattr(torch.library, "_impls", set(names))
+    with torch.no_grad():
+        assert traced_by(step, values(5, 70))[1] == NEW
+    assert apart == ["aten/add/CPU"]
+
+
 def test_graphs_are_not_kept_while_an_operator_has_a_kernel_of_the_user():
     """``torch.library`` may put it under the operator, where no table shows it."""
 
