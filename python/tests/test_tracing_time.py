@@ -6,6 +6,7 @@ import logging
 import re
 import subprocess
 import sys
+import traceback
 
 import pytest
 import torch
@@ -184,3 +185,95 @@ def test_torch_trace_has_side_effects(tmp_path, monkeypatch):
     subprocess.run([sys.executable, str(script)], check=True)
     (log,) = tmp_path.glob("*.log")
     assert "dynamo_side_effects" in log.read_text()
+
+
+# ------------------------------------------------------------------------------
+# Stack traces of nodes
+
+
+def doubled(x, times):
+    for _ in range(times):
+        x = x * 2
+    return x
+
+
+def at_every_depth(x, depth):
+    x = x + 1
+    return x if depth == 0 else at_every_depth(x, depth - 1)
+
+
+class Layers(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.GELU())
+        self.norm = torch.nn.LayerNorm(5)
+
+    def forward(self, x):
+        # Of modules of torch.nn, frames are left out.
+        return self.norm(self.layers(x)) + self.layers(x) * sum(
+            x[i].sum() for i in range(3)
+        )
+
+
+def traces_of(monkeypatch, function, backend):
+    """The stack traces of nodes of Dynamo's graphs."""
+    graphs = []
+
+    def other(gm, inputs):
+        graphs.append(gm)
+        return gm
+
+    kept_by_pytorch = compile_backend.kept_by_pytorch
+
+    def own(gm, options):
+        graphs.append(gm)
+        return kept_by_pytorch(gm, options)
+
+    torch._dynamo.reset()
+    with monkeypatch.context() as patches:
+        patches.setattr(compile_backend, "kept_by_pytorch", own)
+        x = torch.ones(5, 5, dtype=torch.float16, device="spyre")
+        torch.compile(function, backend=backend or other)(x)
+    nodes = [node for gm in graphs for node in gm.graph.nodes]
+    return [(node.name, node.meta.get("stack_trace")) for node in nodes]
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3, 4, 6])
+def test_stack_traces_of_functions_are_those_of_dynamo(monkeypatch, depth):
+    def function(x):
+        return doubled(x, 2) + at_every_depth(x, depth) + doubled(x, 1)
+
+    # From one line, as they have it.
+    expected, found = (
+        traces_of(monkeypatch, function, backend) for backend in (None, "spyre")
+    )
+    assert found == expected
+    assert found[-1] == ("output", None)
+    assert "in doubled" in found[-2][1] or "in function" in found[-2][1]
+
+
+def test_stack_traces_of_modules_are_those_of_dynamo(monkeypatch):
+    model = Layers().half().to("spyre")
+    expected, found = (
+        traces_of(monkeypatch, model, backend) for backend in (None, "spyre")
+    )
+    assert found == expected and "in forward" in found[-2][1]
+
+
+def test_lines_of_stack_traces_are_made_once(monkeypatch):
+    def lines(times, backend):
+        made = []
+        make = traceback.StackSummary.format_frame_summary
+
+        def count(self, frame):
+            if frame.name == "doubled":
+                made.append(frame)
+            return make(self, frame)
+
+        with monkeypatch.context() as patches:
+            patches.setattr(traceback.StackSummary, "format_frame_summary", count)
+            traces_of(patches, lambda x: doubled(x, times), backend)
+        return len(made)
+
+    assert lines(4, None) < lines(20, None)
+    assert lines(4, "spyre") == lines(20, "spyre") > 0

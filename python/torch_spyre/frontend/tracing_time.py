@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
@@ -44,6 +45,7 @@ def wrap_compile(convert_frame: ModuleType) -> None:
             if _is_own(compiler_fn):
                 stack.enter_context(_existing_objects_kept())
                 stack.enter_context(_unread_messages_left_out())
+                stack.enter_context(_lines_of_stacks_made_once())
             return original(
                 code,
                 globals,
@@ -126,3 +128,60 @@ def _is_traced() -> bool:
         not isinstance(handler, LazyTraceHandler) or handler.root_dir is not None
         for handler in trace_log.handlers
     )
+
+
+@contextmanager
+def _lines_of_stacks_made_once() -> Iterator[None]:
+    """Dynamo makes the text of a frame once, not for each node made while it is there.
+
+    Each node's ``stack_trace`` has the frames of all functions around it.
+    """
+    from torch._dynamo.output_graph import SubgraphTracer
+
+    original = SubgraphTracer._maybe_preserve_original_meta
+    texts: dict[tuple[Any, ...], str] = {}
+
+    def preserve_original_meta(self: Any, tx: Any, node: Any) -> None:
+        original(self, tx, node)
+        # Dynamo makes the text only if it is not there; the output has none.
+        if node.op != "output" and "stack_trace" not in node.meta:
+            stack_trace = _stack_trace(tx, texts)
+            if stack_trace is not None:
+                node.meta["stack_trace"] = stack_trace
+
+    SubgraphTracer._maybe_preserve_original_meta = preserve_original_meta
+    try:
+        yield
+    finally:
+        SubgraphTracer._maybe_preserve_original_meta = original
+
+
+def _stack_trace(tx: Any, texts: dict[tuple[Any, ...], str]) -> str | None:
+    """What Dynamo would attach to a node that is made now.
+
+    None if functions call themselves: of many frames alike it would write some.
+    """
+    from torch.fx.experimental.symbolic_shapes import uninteresting_files
+
+    left_out = uninteresting_files()
+    found: list[str] = []
+    last: tuple[Any, ...] | None = None
+    while tx is not None:
+        code, positions = tx.f_code, tx.current_instruction.positions
+        frame = (code.co_filename, tx.lineno, code.co_name)
+        columns = (positions.col_offset, positions.end_col_offset) if positions else ()
+        key = (*frame, *columns)
+        text = texts.get(key)
+        if text is None:
+            text = ""
+            if not tx.is_co_filename_from_nn_modules() and frame[0] not in left_out:
+                summary = traceback.StackSummary.from_list([tx.frame_summary()])
+                text = "".join(summary.format())
+            texts[key] = text
+        if text:
+            if frame == last:
+                return None
+            last = frame
+            found.append(text)
+        tx = getattr(tx, "parent", None)
+    return "".join(reversed(found))
