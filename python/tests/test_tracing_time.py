@@ -27,6 +27,7 @@ def _fresh():
     torch._logging.set_logs()
     assert config.side_effect_replay_policy == "info"
     assert symbolic_convert.get_funcname is funcname_cache.get_funcname
+    assert "verbose" not in vars(config)
 
 
 class Counter:
@@ -277,3 +278,38 @@ def test_lines_of_stack_traces_are_made_once(monkeypatch):
 
     assert lines(4, None) < lines(20, None)
     assert lines(4, "spyre") == lines(20, "spyre") > 0
+
+
+# ------------------------------------------------------------------------------
+# What is looked up
+
+
+def test_verbosity_is_computed_once(monkeypatch):
+    asked = []
+    compute = type(config).__getattr__
+
+    def count(self, name):
+        asked.append((self is config, name))
+        return compute(self, name)
+
+    monkeypatch.setattr(type(config), "__getattr__", count)
+    run("spyre")
+    assert asked.count((True, "verbose")) == 1
+    run("eager")
+    assert asked.count((True, "verbose")) > 10
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_verbosity_is_the_one_that_was_set(monkeypatch, verbose):
+    queues = []
+    step = symbolic_convert.InstructionTranslatorBase.step
+
+    def watched(self):
+        queues.append(self.latest_bytecode_queue)
+        return step(self)
+
+    monkeypatch.setattr(symbolic_convert.InstructionTranslatorBase, "step", watched)
+    with config.patch(verbose=verbose):
+        run("spyre")
+        assert config.verbose == verbose
+    assert all(bool(queue) == verbose for queue in queues) and queues

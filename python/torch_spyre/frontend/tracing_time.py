@@ -46,6 +46,7 @@ def wrap_compile(convert_frame: ModuleType) -> None:
                 stack.enter_context(_existing_objects_kept())
                 stack.enter_context(_unread_messages_left_out())
                 stack.enter_context(_lines_of_stacks_made_once())
+                stack.enter_context(_verbosity_at_hand())
             return original(
                 code,
                 globals,
@@ -185,3 +186,18 @@ def _stack_trace(tx: Any, texts: dict[tuple[Any, ...], str]) -> str | None:
             found.append(text)
         tx = getattr(tx, "parent", None)
     return "".join(reversed(found))
+
+
+@contextmanager
+def _verbosity_at_hand() -> Iterator[None]:
+    """Dynamo asks before each instruction whether to be verbose, in 1 us.
+
+    An attribute of the module itself is found before those that the module computes.
+    """
+    from torch._dynamo import config
+
+    vars(config)["verbose"] = config.verbose
+    try:
+        yield
+    finally:
+        vars(config).pop("verbose", None)
