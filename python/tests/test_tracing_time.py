@@ -313,3 +313,44 @@ def test_verbosity_is_the_one_that_was_set(monkeypatch, verbose):
         run("spyre")
         assert config.verbose == verbose
     assert all(bool(queue) == verbose for queue in queues) and queues
+
+
+COMPARED = """
+import sys
+import torch
+def function(x):
+    return x + 1
+torch.compile(lambda x: function(x) * 2, backend=sys.argv[1])(torch.ones(3))
+print("torch.distributed.tensor.experimental._func_map" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="it is not asked for")
+@pytest.mark.parametrize("backend, imported", [("spyre", "False"), ("eager", "True")])
+def test_modules_are_not_imported_to_compare_functions(backend, imported):
+    command = [sys.executable, "-c", COMPARED, backend]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == [imported]
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="there is none")
+def test_functions_of_imported_modules_are_recognized(monkeypatch):
+    from torch._dynamo.variables.higher_order_ops import (
+        LocalMapWrappedHigherOrderVariable as Variable,
+    )
+    from torch.distributed.tensor.experimental import _func_map
+
+    seen = []
+    kept_by_pytorch = compile_backend.kept_by_pytorch
+
+    def watched(gm, options):
+        for value in (_func_map._local_map_wrapped, run):
+            seen.append(Variable.should_wrap_in_hop(value))
+        return kept_by_pytorch(gm, options)
+
+    monkeypatch.setattr(compile_backend, "kept_by_pytorch", watched)
+    monkeypatch.setattr(Variable, "_enabled", True)
+    before = vars(Variable)["should_wrap_in_hop"]
+    run("spyre")
+    assert seen == [True, False]
+    assert vars(Variable)["should_wrap_in_hop"] is before

@@ -24,6 +24,8 @@ from typing import Any
 _YOUNG_COLLECTIONS = 1000
 #: At how many of them in this process old objects are looked at again.
 _next_look: int | None = None
+#: Where the function is that Dynamo compares others with.
+_LOCAL_MAP = "torch.distributed.tensor.experimental._func_map"
 
 
 def wrap_compile(convert_frame: ModuleType) -> None:
@@ -47,6 +49,7 @@ def wrap_compile(convert_frame: ModuleType) -> None:
                 stack.enter_context(_unread_messages_left_out())
                 stack.enter_context(_lines_of_stacks_made_once())
                 stack.enter_context(_verbosity_at_hand())
+                stack.enter_context(_modules_not_imported_to_compare())
             return original(
                 code,
                 globals,
@@ -201,3 +204,28 @@ def _verbosity_at_hand() -> Iterator[None]:
         yield
     finally:
         vars(config).pop("verbose", None)
+
+
+@contextmanager
+def _modules_not_imported_to_compare() -> Iterator[None]:
+    """Dynamo imports no module to ask whether a function is one that is in there.
+
+    The functions that it asks for are those that the model has, so that a module that
+    nobody has imported has none of them. This one has much of ``torch.distributed``.
+    """
+    from torch._dynamo.variables.higher_order_ops import (
+        LocalMapWrappedHigherOrderVariable,
+    )
+
+    original = vars(LocalMapWrappedHigherOrderVariable)["should_wrap_in_hop"]
+
+    def should_wrap_in_hop(cls: Any, value: Any) -> bool:
+        return _LOCAL_MAP in sys.modules and original.__func__(cls, value)
+
+    LocalMapWrappedHigherOrderVariable.should_wrap_in_hop = classmethod(
+        should_wrap_in_hop
+    )
+    try:
+        yield
+    finally:
+        LocalMapWrappedHigherOrderVariable.should_wrap_in_hop = original
