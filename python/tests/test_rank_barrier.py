@@ -67,7 +67,8 @@ def test_who_sleeps_is_woken():
             early.wait(60)
             waited.append(time.monotonic() - started)
             timer.join()
-    assert 0.01 < min(waited) < 0.09
+    # The other one may come before this one does, on a busy machine.
+    assert any(0.01 < seconds < 0.09 for seconds in waited)
 
 
 def test_who_never_comes():
@@ -75,6 +76,21 @@ def test_who_never_comes():
         barrier, _other = barrier_of(0), barrier_of(1)
         with pytest.raises(RuntimeError, match=r"rank 1 has not come .* after 0.2 s"):
             barrier.wait(0.2)
+
+
+def test_who_was_late_is_not_met_later():
+    """Each has left one call early: the next ones are not the same collective."""
+    with shared_file(2) as barrier_of:
+        first, second = barrier_of(0), barrier_of(1)
+        with pytest.raises(RuntimeError, match="rank 1 has not come"):
+            first.wait(0)
+        second.wait(60)
+        with pytest.raises(RuntimeError, match="rank 0 has not come"):
+            second.wait(0)
+        for rank, barrier in enumerate((first, second)):
+            for _ in range(2):
+                with pytest.raises(RuntimeError, match=rf"rank {rank} has lost the"):
+                    barrier.wait(0)
 
 
 @pytest.mark.parametrize("comes_first", [False, True])

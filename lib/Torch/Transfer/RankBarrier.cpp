@@ -101,6 +101,10 @@ void RankBarrier::waitFor(int64_t rank, double timeout) const {
 }
 
 void RankBarrier::wait(double timeout) {
+  // Who has left one of them early would take a later one for it.
+  TORCH_CHECK(!isLost_, "rank ", rank_,
+              " has lost the others in an earlier collective");
+  isLost_ = true;
   ++count_;
   std::atomic<uint32_t> &own = countOf(rank_);
   own.store(count_, std::memory_order_release);
@@ -108,6 +112,7 @@ void RankBarrier::wait(double timeout) {
   for (int64_t rank = 0; rank < size_; ++rank)
     if (rank != rank_)
       waitFor(rank, timeout);
+  isLost_ = false;
 }
 
 } // namespace spyre::pytorch

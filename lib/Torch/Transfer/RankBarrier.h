@@ -33,7 +33,7 @@ public:
 
   /// Returns when all ranks have called it as often. What they wrote before is
   /// there then. Throws if a process has ended that has not, or if one of them
-  /// has not come after so many seconds; it is of no use then any more.
+  /// has not come after so many seconds, and in every call after that.
   void wait(double timeout);
 
 private:
@@ -45,6 +45,7 @@ private:
   at::Tensor memory_;
   int64_t rank_, size_;
   uint32_t count_ = 0;
+  bool isLost_ = false;
 };
 
 } // namespace spyre::pytorch
