@@ -295,8 +295,11 @@ def test_bits_of_ktir_at_all_sizes(name, tmp_path):
 
 @pytest.mark.parametrize("name", BY_ROWS)
 def test_written_again(name, tmp_path):
-    """Read, and raised, bundles are written with the same bytes."""
+    """Read, and raised, bundles are written with the same bytes, and are plans."""
     _, _, bundle = make(name, tmp_path)
+    raised = tmp_path / "raised.mlir"
+    run("spyre-translate", "--from-superdsc", bundle, "-o", raised)
+    run("spyre-opt", "--spyre-verify-plan", raised)
     text = (bundle / "bundle.mlir").read_text()
     assert "scf.for %i_0 = %c0 to %dim_s step %step_0" in text
     for path in bundle.glob("sdsc_*.json"):

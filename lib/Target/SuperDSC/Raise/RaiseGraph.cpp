@@ -104,7 +104,8 @@ private:
   std::map<std::string, unsigned> sizeNumbers;
   /// Those that some argument has, from which a launch can take them.
   std::set<std::string> argumentSizes;
-  /// The outermost loop being raised. Buffers are allocated before it.
+  /// The outermost loop being raised. Buffers are allocated before it, until it
+  /// is known who uses them.
   Operation *outermostLoop = nullptr;
   /// Number of each argument's parameter.
   std::map<int64_t, unsigned> parameters;
@@ -648,6 +649,31 @@ LogicalResult Raiser::raise(const Execution &execution,
                                attributes));
 }
 
+/// Lets a buffer that each iteration of a loop writes whole before it reads it
+/// live in this loop only, so that others may be at its place before and after.
+static void moveIntoLoop(memref::AllocOp alloc) {
+  Block *block = (*alloc->user_begin())->getBlock();
+  while (llvm::any_of(alloc->getUsers(), [&](Operation *user) {
+    return !block->findAncestorOpInBlock(*user);
+  }))
+    block = block->getParentOp()->getBlock();
+  if (block == alloc->getBlock())
+    return;
+  Operation *first = nullptr, *after = alloc->getNextNode();
+  for (Operation *user : alloc->getUsers()) {
+    Operation *own = block->findAncestorOpInBlock(*user);
+    if (!first || own->isBeforeInBlock(first))
+      first = own;
+  }
+  alloc->moveBefore(first);
+  auto writer = dyn_cast<SpyreOpInterface>(first);
+  bool isWritten = writer && writer.getSpyreInit() == alloc.getResult() &&
+                   llvm::count(first->getOperands(), alloc.getResult()) == 1 &&
+                   isFilledFirst(alloc);
+  if (!isWritten)
+    alloc->moveBefore(after);
+}
+
 OwningOpRef<ModuleOp> Raiser::run() {
   OwningOpRef<ModuleOp> module =
       ModuleOp::create(builder, UnknownLoc::get(context));
@@ -670,6 +696,8 @@ OwningOpRef<ModuleOp> Raiser::run() {
   for (auto &[key, buffer] : allocations)
     if (buffer.use_empty())
       buffer.getDefiningOp()->erase();
+    else
+      moveIntoLoop(buffer.getDefiningOp<memref::AllocOp>());
   func::ReturnOp::create(builder, UnknownLoc::get(context));
   if (program.manifest)
     poolBytes = program.manifest->poolBytes;
