@@ -248,7 +248,7 @@ def test_loops_that_cannot_be_executed(tmp_path):
 # --- written from plans ---
 
 #: Programs whose rows are the size, and that do not sum over it.
-BY_ROWS = ("mlp", "pointwise", "softmax")
+BY_ROWS = ("mlp", "pointwise", "softmax", "row of all")
 
 
 def make(name, folder):

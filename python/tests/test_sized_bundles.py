@@ -56,6 +56,28 @@ PROGRAMS = {
   return %y : tensor<96x300xf16>
 """,
     ),
+    # All rows need one of them, so that there are two loops, and its negative between.
+    "row of all": (
+        (64, 256),
+        {"x": ("s", 128)},
+        ("s", 128),
+        """
+  %0 = tensor.empty() : tensor<256x128xf16>
+  %e = spyre_graph.exp ins(%x : tensor<256x128xf16, #rows>) outs(%0 : tensor<256x128xf16>) -> tensor<256x128xf16>
+  %v = spyre_graph.view %e, affine_map<(i) -> (63, i)> : tensor<256x128xf16> -> tensor<128xf16>
+  %1 = tensor.empty() : tensor<128xf16>
+  %n = spyre_graph.neg ins(%v : tensor<128xf16>) outs(%1 : tensor<128xf16>) -> tensor<128xf16>
+  %2 = tensor.empty() : tensor<256x128xf16>
+  %a = spyre_graph.add ins(%e, %n : tensor<256x128xf16>, tensor<128xf16>) outs(%2 : tensor<256x128xf16>)
+      {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+       extents = array<i64: 256, 128>} -> tensor<256x128xf16>
+  %3 = tensor.empty() : tensor<256x128xf16>
+  %y = spyre_graph.mul ins(%a, %v : tensor<256x128xf16>, tensor<128xf16>) outs(%3 : tensor<256x128xf16>)
+      {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+       extents = array<i64: 256, 128>} -> tensor<256x128xf16>
+  return %y : tensor<256x128xf16>
+""",
+    ),
     # What varies is reduced: infinities beyond the size would reach every result.
     "sum": (
         (20, 300),

@@ -225,8 +225,10 @@ def SpyreSizeLoops : Pass<"spyre-size-loops", "::mlir::func::FuncOp"> {
     number of a loop's iterations: `loop_dimension` in the field's words, where an
     operation of varying extents has a `dimension` that is a symbol.
 
-    All operations that vary with one symbol share a loop, and hand on tiles in
-    buffers of one tile. It does nothing in a function without symbols.
+    Operations that vary with one symbol share a loop, and hand on tiles in
+    buffers of one tile. Those that read other tiles than their own, or need what
+    is computed of them outside of the loop, are in another loop that follows. It
+    does nothing in a function without symbols.
 
     Constraints:
     - SG-SIZE-LOOP-C1: one loop of each such operation varies, is parallel, and

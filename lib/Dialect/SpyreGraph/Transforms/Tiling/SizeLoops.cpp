@@ -22,17 +22,19 @@ using namespace mlir::spyre_graph;
 
 namespace {
 
-/// The loops of operations whose extents vary, per symbol.
+/// Operations whose extents vary with one symbol, which one loop runs.
 struct SizedGroup {
   OpGroup group;
   SmallVector<TileSeed> seeds;
 };
 
+using LoopsOfOps = llvm::MapVector<Operation *, unsigned>;
+
 class SizeLoopBuilder {
 public:
   explicit SizeLoopBuilder(func::FuncOp function)
       : function(function), symbols(getSizeSymbols(function)),
-        groups(symbols.size()) {}
+        sizedLoops(symbols.size()) {}
 
   LogicalResult run() {
     for (Operation &op : llvm::make_early_inc_range(function.front()))
@@ -42,13 +44,17 @@ public:
     for (Operation &op : function.front())
       if (failed(collect(&op)))
         return failure();
-    // What varies inside of the loops is their number of iterations.
-    for (SizedGroup &own : groups)
-      for (TileSeed seed : own.seeds)
-        seed.op.setLoopExtentMap(AffineMap());
+    std::vector<std::vector<SizedGroup>> groups;
     for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
-      if (!groups[symbol].seeds.empty() && failed(build(symbol)))
-        return failure();
+      groups.push_back(getGroups(symbol));
+    // What varies inside of the loops is their number of iterations.
+    for (const auto &own : sizedLoops)
+      for (auto [op, loop] : own)
+        cast<SpyreOpInterface>(op).setLoopExtentMap(AffineMap());
+    for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+      for (const SizedGroup &own : groups[symbol])
+        if (failed(build(symbol, own)))
+          return failure();
     return success();
   }
 
@@ -107,14 +113,83 @@ private:
                << " and " << loop << "; a loop up to a size cuts one";
       found = {symbol.getPosition(), loop};
     }
-    SizedGroup &own = groups[found->first];
-    own.group.insert(op);
-    own.seeds.push_back({spyreOp, found->second});
+    sizedLoops[found->first].insert({op, found->second});
     return success();
   }
 
-  LogicalResult build(unsigned symbol) {
-    auto &[group, seeds] = groups[symbol];
+  /// Whether an operand reads, in each tile of loop `loop`, what `writer`
+  /// writes in the same tile of its loop `writerLoop`, as far as dimensions
+  /// say.
+  static bool readsSameTiles(OpOperand &operand, unsigned loop,
+                             SpyreOpInterface writer, unsigned writerLoop) {
+    auto reader = cast<SpyreOpInterface>(operand.getOwner());
+    AffineMap read = reader.getIndexingMaps()[operand.getOperandNumber()];
+    return llvm::all_of_zip(writer.getIndexingMaps().back().getResults(),
+                            read.getResults(),
+                            [&](AffineExpr written, AffineExpr own) {
+                              return !written.isFunctionOfDim(writerLoop) ||
+                                     own.isFunctionOfDim(loop);
+                            });
+  }
+
+  /// The operations that vary with a symbol, in groups that a loop each runs,
+  /// one after the other. What reads other tiles than its own, or needs what is
+  /// computed of them outside, comes in a later loop.
+  std::vector<SizedGroup> getGroups(unsigned symbol) {
+    const LoopsOfOps &loops = sizedLoops[symbol];
+    std::vector<SizedGroup> groups;
+    // Twice the number of its loop, or one more for what comes after a loop and
+    // is in none.
+    DenseMap<Operation *, unsigned> numbers;
+    for (Operation &op : function.front()) {
+      const auto *own = loops.find(&op);
+      bool isInLoop = own != loops.end();
+      std::optional<unsigned> number;
+      if (isInLoop)
+        number = 0;
+      auto comeAfter = [&](Operation *other, function_ref<bool()> isSameTile) {
+        auto known = numbers.find(other);
+        if (known == numbers.end())
+          return;
+        bool wasInLoop = known->second % 2 == 0;
+        unsigned least = known->second;
+        if (wasInLoop != isInLoop)
+          least += 1;
+        else if (isInLoop && !isSameTile())
+          least += 2;
+        number = std::max(number.value_or(0), least);
+      };
+      for (OpOperand &operand : op.getOpOperands())
+        if (Operation *producer = operand.get().getDefiningOp())
+          comeAfter(producer, [&] {
+            return readsSameTiles(operand, own->second,
+                                  cast<SpyreOpInterface>(producer),
+                                  loops.lookup(producer));
+          });
+      // What an argument was is read before it is updated.
+      auto update = dyn_cast<SpyreOpInterface>(op);
+      if (isInLoop && isa<BlockArgument>(update.getSpyreInit()))
+        for (OpOperand &use : update.getSpyreInit().getUses())
+          if (Operation *reader = use.getOwner();
+              reader != &op && reader->isBeforeInBlock(&op))
+            comeAfter(reader, [&] {
+              return readsSameTiles(use, loops.lookup(reader), update,
+                                    own->second);
+            });
+      if (!number)
+        continue;
+      numbers[&op] = *number;
+      if (!isInLoop)
+        continue;
+      groups.resize(std::max<size_t>(groups.size(), *number / 2 + 1));
+      groups[*number / 2].group.insert(&op);
+      groups[*number / 2].seeds.push_back({update, own->second});
+    }
+    return groups;
+  }
+
+  LogicalResult build(unsigned symbol, const SizedGroup &own) {
+    const auto &[group, seeds] = own;
     SizeSymbolAttr size = symbols[symbol];
     Operation *first = group.front();
     auto refuse = [&](Operation *op, const Twine &why) {
@@ -158,7 +233,8 @@ private:
 
   func::FuncOp function;
   SmallVector<SizeSymbolAttr> symbols;
-  SmallVector<SizedGroup> groups;
+  /// Per symbol, the operations that vary with it, and the loop that does.
+  SmallVector<LoopsOfOps> sizedLoops;
   unsigned numLoops = 0;
 };
 

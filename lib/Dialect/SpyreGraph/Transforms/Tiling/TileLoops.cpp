@@ -69,10 +69,16 @@ private:
     for (Operation *op = first; op != last; op = op->getNextNode()) {
       if (tiled.contains(op))
         continue;
-      bool depends = llvm::any_of(op->getOperands(), [&](Value operand) {
-        Operation *producer = operand.getDefiningOp();
-        return producer && dependent.contains(producer);
-      });
+      // Other loops use values inside of them.
+      bool depends = op->walk([&](Operation *user) {
+                         return llvm::any_of(user->getOperands(),
+                                             [&](Value operand) {
+                                               return dependent.contains(
+                                                   operand.getDefiningOp());
+                                             })
+                                    ? WalkResult::interrupt()
+                                    : WalkResult::advance();
+                       }).wasInterrupted();
       (depends ? after : before).push_back(op);
       if (depends)
         dependent.insert(op);

@@ -353,27 +353,47 @@ private:
     return success();
   }
 
-  /// A buffer that loops up to a size write is read in loops up to this size:
-  /// beyond, nothing has been written.
+  /// Whether all that operations access of a dimension of a buffer lies below
+  /// a coordinate.
+  static bool isBelow(Operation *user, Value buffer, unsigned dim,
+                      int64_t end) {
+    auto op = dyn_cast<SpyreOpInterface>(user);
+    return op && llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+             AffineMap map = op.getIndexingMaps()[operand.getOperandNumber()];
+             return operand.get() != buffer ||
+                    getRange(map.getResult(dim), op.getLoopExtents()).second <
+                        end;
+           });
+  }
+
+  /// A buffer that loops up to a size write is read in loops up to this size,
+  /// or below the least one: beyond, nothing has been written.
   LogicalResult proveTiledBuffer(memref::AllocOp alloc) {
     for (int64_t dim = 0; dim < alloc.getType().getRank(); ++dim) {
       std::optional<LoopBound> written;
+      int64_t least = 0;
       for (Operation *user : alloc->getUsers())
         if (auto tile = dyn_cast<memref::SubViewOp>(user))
           if (std::optional<LoopBound> bound = getTileBound(tile, dim);
               bound && llvm::any_of(tile->getUses(), [](OpOperand &use) {
                 auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
                 return op && op.isDpsInit(&use);
-              }))
+              })) {
             written = bound;
+            TileOffset offset = *getTileOffset(tile.getMixedOffsets()[dim]);
+            least = symbols[bound->symbol].getLeast() / bound->divisor *
+                    offset.factor;
+          }
       if (!written)
         continue;
       for (Operation *user : alloc->getUsers()) {
         auto tile = dyn_cast<memref::SubViewOp>(user);
         std::optional<LoopBound> read =
             tile ? getTileBound(tile, dim) : std::nullopt;
-        if (!read || read->symbol != written->symbol ||
-            read->divisor != written->divisor)
+        if (read && read->symbol == written->symbol &&
+            read->divisor == written->divisor)
+          continue;
+        if (!isBelow(user, alloc, dim, least))
           return user->emitOpError()
                  << "accesses dimension " << dim
                  << " of a buffer that a loop up to '"
