@@ -4,7 +4,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from inputs import values
+from numerics import assert_exact
 from sized_graphs import check_bits_of_one_size
+from torch_spyre.compile_backend import compiled_parts
 
 
 def set_row(x):
@@ -64,3 +67,28 @@ SIZED = {
 @pytest.mark.parametrize(("function", "dims", "least"), SIZED.values(), ids=SIZED)
 def test_bits_of_a_program_of_one_size(function, dims, least):
     check_bits_of_one_size(function, dims, (7, least, 63, 64, 65, 130, 3))
+
+
+def read_rows(x, table):
+    return x * 2 + table[: x.shape[0]]
+
+
+def write_rows(x, table):
+    table[: x.shape[0]] = x + 1
+    return table * 2
+
+
+@pytest.mark.parametrize("function", [read_rows, write_rows])
+def test_up_to_all_of_a_table(function):
+    """A size may be as large as what it is a part of, and no larger."""
+    f = torch.compile(function, backend="spyre", dynamic=True)
+    before = len(compiled_parts())
+    for rows in (7, 130, 64, 2, 129):
+        x = values((rows, 70), torch.float16, rows).round()
+        table = values((130, 70), torch.float16, 1).round()
+        device = table.to("spyre")
+        torch._dynamo.mark_static(device)
+        actual = f(x.to("spyre"), device)
+        assert_exact(actual.cpu(), function(x, table), f"{rows} rows")
+        assert_exact(device.cpu(), table, f"{rows} rows")
+    assert [p.graph.num_sizes for p in compiled_parts()[before:]] == [1]

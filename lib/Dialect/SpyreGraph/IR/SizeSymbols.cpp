@@ -391,15 +391,19 @@ public:
         known(extents.size()) {}
 
   /// Takes in that `map` takes the loops to a tensor of shape `shape`, whose
-  /// dimensions are `sizes`, and that each loop stays inside.
+  /// dimensions are `sizes`, and that each loop stays inside. With `mayBePart`,
+  /// a loop that is known to vary may be so in a dimension that does not.
   LogicalResult add(AffineMap map, ArrayRef<int64_t> shape,
                     ArrayRef<AffineExpr> sizes, const Twine &what,
-                    std::optional<unsigned> skipped = std::nullopt) {
+                    std::optional<unsigned> skipped = std::nullopt,
+                    bool mayBePart = false) {
     for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
       if (skipped == dim)
         continue;
       auto loop = dyn_cast<AffineDimExpr>(expr);
-      if (loop && extents[loop.getPosition()] == shape[dim]) {
+      bool isPart = mayBePart && loop && varies(loop.getPosition()) &&
+                    isa<AffineConstantExpr>(sizes[dim]);
+      if (loop && !isPart && extents[loop.getPosition()] == shape[dim]) {
         if (failed(set(loop.getPosition(), sizes[dim], what)))
           return failure();
         continue;
@@ -449,6 +453,10 @@ public:
         << "loop dimension " << loop << " has extent " << size << " by " << what
         << " and " << known[loop] << " by another one";
     return op->emitOpError(text);
+  }
+
+  bool varies(unsigned loop) const {
+    return known[loop] && !isa<AffineConstantExpr>(known[loop]);
   }
 
   AffineMap getMap() const {
@@ -524,8 +532,10 @@ LogicalResult spyre_graph::inferExtentMap(SpyreOpInterface op,
     std::optional<unsigned> skipped;
     if (indirect && indirect->operand == number)
       skipped = indirect->dim;
+    // The init comes last: what varies may be stored in a part of it.
     if (failed(inference.add(maps[number], shapeOf(operand.get()), sizes,
-                             "operand " + Twine(number), skipped)))
+                             "operand " + Twine(number), skipped,
+                             /*mayBePart=*/isInit)))
       return failure();
   }
   if (failed(inference.checkParts()))
@@ -540,12 +550,14 @@ LogicalResult spyre_graph::inferSizeMap(ViewOp view,
     return success();
   ArrayRef<int64_t> shape = shapeOf(view.getResult());
   ExtentInference inference(view, shape);
-  if (failed(inference.add(view.getMap(), shapeOf(view.getSource()),
-                           getSizes(view.getSource()), "its source")))
-    return failure();
   for (auto [dim, size] : llvm::enumerate(results))
     if (failed(inference.set(dim, size, "its result")))
       return failure();
+  // Up to the largest size, what varies may be all of what does not.
+  if (failed(inference.add(view.getMap(), shapeOf(view.getSource()),
+                           getSizes(view.getSource()), "its source",
+                           /*skipped=*/std::nullopt, /*mayBePart=*/true)))
+    return failure();
   if (failed(inference.checkParts()))
     return failure();
   if (AffineMap map = inference.getMap())
