@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What programs for many sizes move, and are predicted to take."""
 
+import pytest
 import torch
 from inputs import values
 from numerics import assert_like_oracle, compiled, oracle
@@ -28,3 +29,21 @@ def test_few_rows_of_a_long_sum():
         read = sum(k.device_bytes_read for k in trace.kernels)
         if size <= 26:
             assert read < 1.5 * w.nbytes, size
+
+
+@pytest.mark.parametrize("function", [torch.argmax, torch.sum], ids=["argmax", "sum"])
+def test_few_rows_overlap(function):
+    """Cores with few rows compute some of them while they load others."""
+
+    def seconds(f, x):
+        with torch.spyre.profiler.profile() as trace:
+            y = f(x, -1).cpu()
+        assert torch.equal(y, one_size(x, -1).cpu())
+        return sum(k.predicted_seconds for k in trace.kernels)
+
+    one_size = compiled(function, dynamic=False)
+    many = torch.compile(function, backend="spyre", dynamic=True)
+    for size in (512, 134, 70, 32):
+        x = values((size, 1024), torch.float16, size, -1, 1).to("spyre")
+        torch._dynamo.mark_static(x, 1)
+        assert seconds(many, x) < 1.1 * seconds(one_size, x), size

@@ -146,12 +146,14 @@ static OpFoldResult clampSize(OpBuilder &b, Location loc, OpFoldResult chunk,
   return arith::MaxSIOp::create(b, loc, least, zero).getResult();
 }
 
-/// min(limit, value).
-static OpFoldResult minimum(OpBuilder &b, Location loc, int64_t limit,
+/// min(limit, value), folded if both are numbers.
+static OpFoldResult minimum(OpBuilder &b, Location loc, OpFoldResult limit,
                             OpFoldResult value) {
-  if (std::optional<int64_t> number = getConstantIntValue(value))
-    return b.getIndexAttr(std::min(limit, *number));
-  Value bound = arith::ConstantIndexOp::create(b, loc, limit);
+  std::optional<int64_t> first = getConstantIntValue(limit),
+                         second = getConstantIntValue(value);
+  if (first && second)
+    return b.getIndexAttr(std::min(*first, *second));
+  Value bound = getValueOrCreateConstantIndexOp(b, loc, limit);
   return arith::MinSIOp::create(b, loc, bound,
                                 getValueOrCreateConstantIndexOp(b, loc, value))
       .getResult();
@@ -244,7 +246,7 @@ void KernelBuilder::emitSlices() {
         builder, loc, slice * loop.chunk, {OpFoldResult(core)});
     if (splits * loop.chunk != loop.extent)
       loop.size =
-          minimum(builder, loc, loop.chunk,
+          minimum(builder, loc, builder.getIndexAttr(loop.chunk),
                   subtract(builder, loc, builder.getIndexAttr(loop.extent),
                            loop.start));
   }
@@ -280,6 +282,22 @@ void KernelBuilder::skipEmptySlices() {
   builder.setInsertionPointToStart(ifOp.thenBlock());
 }
 
+OpFoldResult KernelBuilder::getTileNow(const Loop &loop) {
+  if (loop.numOverlapping == 1 || isa<Attribute>(loop.chunkNow))
+    return builder.getIndexAttr(loop.tile);
+  AffineExpr granules = builder.getAffineDimExpr(0).ceilDiv(
+      loop.numOverlapping * loop.granularity);
+  OpFoldResult tile = affine::makeComposedFoldedAffineApply(
+      builder, loc, granules * loop.granularity, {loop.chunkNow});
+  // A loop without iterations has a step, too.
+  Value least = arith::ConstantIndexOp::create(builder, loc, 1);
+  tile = arith::MaxSIOp::create(
+             builder, loc, getValueOrCreateConstantIndexOp(builder, loc, tile),
+             least)
+             .getResult();
+  return minimum(builder, loc, builder.getIndexAttr(loop.tile), tile);
+}
+
 scf::ForOp KernelBuilder::enterTiles(unsigned dim,
                                      SmallVectorImpl<Value> &carried) {
   Loop &loop = loops[dim];
@@ -288,7 +306,8 @@ scf::ForOp KernelBuilder::enterTiles(unsigned dim,
   OpFoldResult sliceSize = loop.size;
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value end = getValueOrCreateConstantIndexOp(builder, loc, sliceSize);
-  Value step = arith::ConstantIndexOp::create(builder, loc, loop.tile);
+  OpFoldResult tile = getTileNow(loop);
+  Value step = getValueOrCreateConstantIndexOp(builder, loc, tile);
   auto forOp = scf::ForOp::create(builder, loc, zero, end, step, carried);
   builder.setInsertionPointToStart(forOp.getBody());
   carried.assign(forOp.getRegionIterArgs().begin(),
@@ -299,7 +318,7 @@ scf::ForOp KernelBuilder::enterTiles(unsigned dim,
   if (size && *size % loop.tile == 0)
     loop.size = builder.getIndexAttr(loop.tile);
   else
-    loop.size = minimum(builder, loc, loop.tile,
+    loop.size = minimum(builder, loc, tile,
                         subtract(builder, loc, sliceSize, loop.local));
   return forOp;
 }

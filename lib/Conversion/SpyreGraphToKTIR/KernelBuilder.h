@@ -57,6 +57,10 @@ private:
     OpFoldResult local;          ///< of the sub-tile, from the slice's start
     OpFoldResult size;           ///< of the sub-tile
     OpFoldResult sliceSize = {}; ///< size outside the loop over sub-tiles
+    /// Of sub-tiles made so that a core loads one while it computes another:
+    /// their number, which stays where there are fewer iterations.
+    int64_t numOverlapping = 1;
+    int64_t granularity = 1; ///< of such sub-tiles
   };
 
   /// Time of a core: `inSteps` is the longer of device memory and compute unit,
@@ -101,6 +105,8 @@ private:
   /// Enters a loop over the sub-tiles of `dim` (none if there is one) with
   /// `carried` as loop-carried values, replaced by the inner ones.
   scf::ForOp enterTiles(unsigned dim, SmallVectorImpl<Value> &carried);
+  /// The extent of sub-tiles in this run.
+  OpFoldResult getTileNow(const Loop &loop);
   /// Leaves the loops of a nest, innermost first.
   void leaveTiles(ArrayRef<std::pair<unsigned, scf::ForOp>> nest,
                   SmallVectorImpl<Value> &carried);

@@ -393,9 +393,16 @@ LogicalResult KernelBuilder::chooseTiles() {
       return failure();
     grow(tiling, largest);
   }
+  std::vector<int64_t> fitting = tiling.tiles;
   overlap(tiling);
-  for (auto [loop, tile] : llvm::zip(loops, tiling.tiles))
-    loop.tile = tile;
+  for (unsigned dim = 0; dim < loops.size(); ++dim) {
+    Loop &loop = loops[dim];
+    loop.tile = tiling.tiles[dim];
+    if (loop.tile < fitting[dim]) {
+      loop.numOverlapping = llvm::divideCeilSigned(loop.chunk, loop.tile);
+      loop.granularity = getGranularity(dim);
+    }
+  }
   order = chooseOrder(tiling.tiles);
   return success();
 }

@@ -4,6 +4,7 @@
 
 // CHECK: #[[CHUNK:.*]] = affine_map<()[s0] -> (s0 ceildiv 8)>
 // CHECK: #[[LEFT:.*]] = affine_map<()[s0, s1] -> (s0 - s1)>
+// CHECK: #[[FOURTHS:.*]] = affine_map<()[s0] -> ((s0 ceildiv 8) ceildiv 4)>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: ktdp.size_map = affine_map<()[s0, s1] -> (s1, 128)>
 // CHECK-SAME: %[[S:.*]]: !ktdp.runtime_arg<index, granularity=1, upperbound=8> {ktdp.least = 1 : i64, ktdp.name = "s"}
@@ -23,7 +24,14 @@
 // CHECK: %[[OWN:.*]] = arith.maxsi %[[LEAST]]
 // CHECK: %[[ANY:.*]] = arith.cmpi sgt, %[[OWN]]
 // CHECK: scf.if %[[ANY]]
-// CHECK: scf.for %{{.*}} = %{{.*}} to %[[OWN]]
+// As many sub-tiles as of the largest size, four: each is a fourth of the part, and at
+// least one row.
+// CHECK: %[[FOURTH:.*]] = affine.apply #[[FOURTHS]]()[%[[SIZE]]]
+// CHECK: %[[SOME:.*]] = arith.maxsi %[[FOURTH]]
+// CHECK: %[[TILE:.*]] = arith.minsi %{{.*}}, %[[SOME]]
+// CHECK: scf.for %[[ROW:.*]] = %{{.*}} to %[[OWN]] step %[[TILE]]
+// CHECK: %[[AFTER:.*]] = affine.apply #{{.*}}(%[[ROW]])[%[[OWN]]]
+// CHECK: arith.minsi %[[TILE]], %[[AFTER]]
 // The argument has strides that follow its size, the buffer in LX has not.
 // CHECK: ktdp.construct_memory_view %[[X]], sizes: [2, %[[SIZE]], 64], strides: [%[[STRIDE]], 64, 1]
 // CHECK: ktdp.construct_memory_view %[[A]], sizes: [2, 32, 64], strides: [2048, 64, 1]

@@ -87,15 +87,12 @@ void DivisionSearch::addAtSize() {
   addCandidate(candidate, {});
 }
 
-/// Pieces are as large as at the largest sizes, where there are at most so
-/// many.
+/// There are as many pieces as at the largest sizes, where those have so many
+/// iterations.
 static void limitPieces(DivisionCandidate &candidate,
                         const DivisionCandidate &largest) {
-  double share = candidate.largestSlice / largest.largestSlice;
-  candidate.numPieces =
-      std::min(candidate.numPieces, std::max(1.0, largest.numPieces * share));
-  candidate.numStores =
-      std::min(candidate.numStores, std::max(1.0, largest.numPieces * share));
+  candidate.numPieces = std::min(candidate.numPieces, largest.numPieces);
+  candidate.numStores = std::min(candidate.numStores, largest.numPieces);
 }
 
 /// Cores that have the same part of an operand, where loops are slices of it.
