@@ -4,7 +4,8 @@
 The model has the shape of TinyLlama (1.1 billion parameters, random weights, fp16), or,
 unless ``--whole``, of its first 4 layers. All run in turns in one process, so that a
 busy machine slows all of them; the CPU's dtype is the one of its fastest decode step.
-Decode steps are at lengths that the programs have not met. The first token is that of
+How long ``model.to("spyre")`` takes is compared with a copy of the weights. Decode
+steps are at lengths that the programs have not met. The first token is that of
 a prompt, with an empty cache of programs on disk, and again with what that has then.
 With ``--whole``, two more processes say how much memory one takes beyond the weights,
 and beyond what it took before the model was made, after prompts and decode steps.
@@ -44,6 +45,8 @@ COLD, WARM = 15, 3
 #: Memory beyond the weights, as a part of them.
 MEMORY = 0.15
 MEMORY_STEPS = 30
+#: Loads of the weights, and copies of them on the host, in turns.
+LOADS = 6
 
 
 def make_model(layers: int) -> Any:
@@ -165,6 +168,29 @@ def add_memory(found: Ratios) -> None:
             )
 
 
+def add_loading(found: Ratios, model: Any) -> None:
+    """Time of ``model.to("spyre")`` over that of a copy of the weights on the host.
+
+    In memory that the process has used before: the first round is not counted.
+    """
+    weights = [p.detach() for p in model.parameters()]
+    copies = [torch.empty_like(weight) for weight in weights]
+    each = []
+    for _ in range(LOADS):
+        start = time.perf_counter()
+        for target, weight in zip(copies, weights, strict=True):
+            target.copy_(weight)
+        copied = time.perf_counter() - start
+        loaded = copy.deepcopy(model)
+        start = time.perf_counter()
+        loaded.to("spyre")
+        torch.spyre.synchronize()
+        each.append((time.perf_counter() - start) / copied)
+        del loaded
+    each = each[1:]
+    found.add("loading / copying", statistics.median(each), 2, repeated=each)
+
+
 def speedup(found: Ratios, name: str, rounds: list[dict[str, float]], by: str) -> None:
     """How many times as fast compiled code is as ``by``."""
     each = [r[by] / r["compiled"] for r in rounds]
@@ -189,6 +215,7 @@ def main() -> int:
         add_memory(found)
     with torch.no_grad():
         model = make_model(layers)
+        add_loading(found, model)
         dtype, on_cpu = fastest_on_cpu(model)
         device = model.to("spyre")
         runners = {
