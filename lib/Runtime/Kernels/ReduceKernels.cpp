@@ -180,6 +180,21 @@ rowsOf(const float *x, size_t rows, size_t n, ptrdiff_t rowStride, float *acc) {
         Op::combine(acc[r], reduceRow<Op>(x + ptrdiff_t(r) * rowStride, n));
 }
 
+/// Combines codes from x[j] on with the partial results, one vector at a time.
+template <class Op>
+static SPYRE_INLINE void addLastCodes(const uint16_t *x, size_t j, size_t n,
+                                      float (&partial)[kPartials]) {
+  for (; j < n; j += kLanes) {
+    size_t rest = n - j < size_t(kLanes) ? n - j : size_t(kLanes);
+    uint16_t codes[kLanes] = {};
+    __builtin_memcpy(codes, x + j, rest * sizeof(uint16_t));
+    VF value = FormatDL16::decode(__builtin_convertvector(load<VH>(codes), VU));
+    float *into = partial + j % kPartials;
+    for (size_t i = 0; i < rest; ++i)
+      into[i] = Op::combine(into[i], value[i]);
+  }
+}
+
 /// The same of DL16 codes, which are decoded in registers. Unless `TakesAll`,
 /// infinities are noted only: the result is of no use if there is one.
 template <class Op, bool TakesAll>
@@ -215,17 +230,47 @@ static SPYRE_INLINE float reduceCodeRow(const uint16_t *x, size_t n,
       [&](auto r) { store(lanes + r * kLanes, partial[r].end()); });
   float ordered[kPartials];
   fromPackedOrder(lanes, ordered);
-  for (; j < n; j += kLanes) {
-    // What is left goes to the same partial results, one vector at a time.
-    size_t rest = n - j < size_t(kLanes) ? n - j : size_t(kLanes);
-    uint16_t codes[kLanes] = {};
-    __builtin_memcpy(codes, x + j, rest * sizeof(uint16_t));
-    VF value = FormatDL16::decode(__builtin_convertvector(load<VH>(codes), VU));
-    float *into = ordered + j % kPartials;
-    for (size_t i = 0; i < rest; ++i)
-      into[i] = Op::combine(into[i], value[i]);
-  }
+  addLastCodes<Op>(x, j, n, ordered);
   return foldLanes<Op>(ordered);
+}
+
+/// Sums of DL16 codes as floats that are 2^96 times as large, whose exponents
+/// take the least instructions: there the infinities, and what else has their
+/// exponent, are no finite numbers. Returns false, with a sum of no use, if one
+/// of them was added, a partial sum overflowed, or there may be a zero, which
+/// has no float of this kind.
+static SPYRE_INLINE bool sumScaledCodes(const uint16_t *x, size_t n,
+                                        ptrdiff_t ahead, float &sum) {
+  // Those of even elements and those of odd ones by turns.
+  VF partial[kRegisters] = {};
+  VW least = VW{} + uint16_t(0xffff);
+  constexpr size_t count = 2 * kPartials;
+  size_t j = 0;
+  for (; j + count <= n; j += count) {
+    fetchAhead<count * sizeof(uint16_t), false>(x + j, ahead);
+    unroll<kRegisters>([&](auto pair) SPYRE_INLINE_LAMBDA {
+      VW codes = load<VW>(x + j + pair * 2 * kLanes), doubled = codes + codes;
+      least = doubled < least ? doubled : least;
+      VF value[2];
+      FormatDL16::decodeScaled(codes, value[0], value[1]);
+      unroll<2>([&](auto g) SPYRE_INLINE_LAMBDA {
+        partial[(2 * pair + g) % kRegisters] += value[g];
+      });
+    });
+  }
+  if (mayHold(least == VW{}))
+    return false;
+  float lanes[kPartials];
+  unroll<kRegisters>([&](auto r) {
+    store(lanes + r * kLanes, partial[r] * splat(FormatDL16::kUnscale));
+  });
+  float ordered[kPartials];
+  for (int i = 0; i < kPartials; ++i)
+    ordered[i / (2 * kLanes) * 2 * kLanes + i % kLanes * 2 + i / kLanes % 2] =
+        lanes[i];
+  addLastCodes<SumOp>(x, j, n, ordered);
+  sum = foldLanes<SumOp>(ordered);
+  return __builtin_fabsf(sum) < kInfinity;
 }
 
 template <class Op>
@@ -233,9 +278,19 @@ static __attribute__((noinline)) void codeRowsOf(const uint16_t *x, size_t rows,
                                                  size_t n, ptrdiff_t rowStride,
                                                  float *acc) {
   ptrdiff_t ahead = aheadOf<uint16_t>(rows, rowStride, n);
+  // Until a row has something that costs it twice.
+  [[maybe_unused]] bool isScaled = true;
   for (size_t r = 0; r < rows; ++r, x += rowStride) {
+    float row;
+    if constexpr (std::is_same_v<Op, SumOp>) {
+      isScaled = isScaled && sumScaledCodes(x, n, ahead, row);
+      if (isScaled) {
+        acc[r] += row;
+        continue;
+      }
+    }
     bool hasInfinity;
-    float row = reduceCodeRow<Op, false>(x, n, ahead, hasInfinity);
+    row = reduceCodeRow<Op, false>(x, n, ahead, hasInfinity);
     if (hasInfinity)
       row = reduceCodeRow<Op, true>(x, n, ahead, hasInfinity);
     acc[r] = Op::combine(acc[r], row);

@@ -84,6 +84,15 @@ struct FormatDL16 {
     VW zero = (codes + codes) == VW{} ? VW{} : VW{} + uint16_t(kZero >> 16);
     unpackHalves(VW(codes << 14), VW(high + zero), a, b);
   }
+  /// 2^96 times the values of codes at even places, and of those at odd ones.
+  /// Zero becomes the power of two below the least number; what has the
+  /// exponent of the infinities, an infinity or NaN.
+  static SPYRE_INLINE void decodeScaled(VW codes, VF &even, VF &odd) {
+    constexpr int32_t exponent = 0x60000000;
+    even = bitsAs<VF>(shiftEvenHalves<14>(codes) | exponent);
+    odd = bitsAs<VF>(((bitsAs<VI>(codes) >> 2) & ~0x3fff) | exponent);
+  }
+  static constexpr float kUnscale = 0x1p-96f;
   /// For all codes but the infinities'.
   static SPYRE_INLINE VF decodeNumber(VU code) {
     // Sign and magnitude at their places in a float, and copies of the sign.

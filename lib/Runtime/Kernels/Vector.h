@@ -261,6 +261,22 @@ SPYRE_INLINE VW packSigns(VF a, VF b) {
   return halves & uint16_t(0x8000);
 }
 
+/// Halves at even places as signed numbers, times 2^Shift.
+template <int Shift>
+SPYRE_INLINE VI shiftEvenHalves(VW x) {
+  static_assert(Shift < 15);
+  // One instruction, which adds the products of two neighbours.
+#if defined(__AVX512BW__)
+  return bitsAs<VI>(_mm512_madd_epi16(bitsAs<__m512i>(x),
+                                      bitsAs<__m512i>(splatI(1 << Shift))));
+#elif defined(__AVX2__)
+  return bitsAs<VI>(_mm256_madd_epi16(bitsAs<__m256i>(x),
+                                      bitsAs<__m256i>(splatI(1 << Shift))));
+#else
+  return (bitsAs<VI>(x) << 16) >> (16 - Shift);
+#endif
+}
+
 /// Calls f(integral_constant<int, I>) for I from 0 to N - 1, without a loop.
 template <class F, int... I>
 SPYRE_INLINE void unrollSequence(F f, std::integer_sequence<int, I...>) {

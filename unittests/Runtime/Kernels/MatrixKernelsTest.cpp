@@ -89,21 +89,28 @@ TEST_P(ReduceKernels, SumOrderIsThePublishedOne) {
 TEST_P(ReduceKernels, RowsOfCodes) {
   std::mt19937 generator(5);
   for (size_t n : {0u, 1u, 3u, 31u, 32u, 63u, 64u, 65u, 127u, 1000u, 65536u})
-    for (int kind : {0, 1, 2}) {
-      // Around one; with one infinity; every code.
+    for (int kind : {0, 1, 2, 3, 4, 5, 6}) {
+      // Around one; with one infinity; the least numbers; with one zero; those
+      // of which some sums exceed 2^32; the largest ones; every code.
+      const unsigned first[] = {0x3d00, 0x3d00, 1, 1, 0x7c00, 0x7e00, 0};
+      const unsigned count[] = {0x400, 0x400, 0x3ff, 0x3ff,
+                                0x200, 0x1ff, 0x8000};
       const size_t rows = 3, stride = n + 5;
       std::vector<uint16_t> codes(rows * stride);
       for (uint16_t &code : codes)
-        code = uint16_t(kind == 2 ? generator()
-                                  : 0x3d00 + generator() % 0x400 |
-                                        generator() % 2 << 15);
+        code = uint16_t((first[kind] + generator() % count[kind]) |
+                        generator() % 2 << 15);
+      uint16_t &rare = codes[stride + n / 2];
       if (kind == 1)
-        codes[stride + n / 2] = generator() % 2 ? 0x7fff : 0xffff;
+        rare = generator() % 2 ? 0x7fff : 0xffff;
+      if (kind == 3)
+        rare = generator() % 2 ? 0 : 0x8000;
       std::vector<float> values(codes.size());
       k.loadFloatRun(ElementFormat::DL16, codes.data(), values.data(),
                      codes.size());
       for (ReduceOp op : kReduceOps) {
-        std::vector<float> expected(rows + 1, 0.5f), actual = expected;
+        // Less than the sums.
+        std::vector<float> expected(rows + 1, 0x1p-31f), actual = expected;
         k.reduceRows(op, values.data(), rows, n, ptrdiff_t(stride),
                      expected.data());
         k.reduceCodeRows(op, codes.data(), rows, n, ptrdiff_t(stride),
