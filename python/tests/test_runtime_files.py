@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments from files: what element types take, and what f16 means."""
 
+import json
+
 import numpy as np
 import pytest
-from commands import needs_tools
+from commands import needs_tools, run
 from f16_values import half, round_dl16
 from ktir_runs import fails, results
 from ktir_text import function, load, store
@@ -59,6 +61,20 @@ def test_bits_of_bf16_are_not_for_f16(tmp_path):
 def test_integer_in_a_file_that_does_not_fit(tmp_path):
     x = np.full(SHAPE, 2**31, np.int64)
     fails(copy("i32"), [x, x], tmp_path, ["2147483648"])
+
+
+def test_a_link_to_a_file_stays_a_link(tmp_path):
+    """/dev/stdout is one, and leads to a file if that is where output goes."""
+    program, report = tmp_path / "program.mlir", tmp_path / "report.json"
+    program.write_text(copy("f32"))
+    report.write_text("before")
+    link = tmp_path / "link"
+    link.symlink_to(report)
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
+    arguments = ["--arg", tmp_path / "x.npy"] * 2
+    run("spyre-run", program, *arguments, "--json", link)
+    assert link.is_symlink()
+    assert "predicted_seconds" in json.loads(report.read_text())
 
 
 OPERATIONS = {

@@ -49,8 +49,11 @@ void OutputFiles::add(const std::string &path,
     if (fs::absolute(file.path, error).lexically_normal() ==
         fs::absolute(path, error).lexically_normal())
       throw Error(path + ": error: two outputs have this name");
-  // A device or a pipe takes no neighbour and no second file.
-  bool isSpecial = fs::exists(path, error) && !fs::is_regular_file(path, error);
+  // A device or a pipe takes no neighbour and no second file, and a link, as
+  // /dev/stdout is, must stay one.
+  bool isSpecial =
+      fs::is_symlink(path, error) ||
+      (fs::exists(path, error) && !fs::is_regular_file(path, error));
   std::string temporary =
       isSpecial ? path : path + ".part" + std::to_string(::getpid());
   if (!isSpecial)
