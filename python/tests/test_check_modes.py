@@ -538,14 +538,15 @@ def test_matmul_in_every_mode(product, tmp_path):
     check_bits(program, [a, b, "zeros"], "c", scale, tmp_path)
 
 
-def test_an_infinite_factor(tmp_path):
+@pytest.mark.parametrize("rows", [1, 20])
+def test_an_infinite_factor(rows, tmp_path):
     """One column is infinite; codes of infinities take another way."""
-    program = matmul_program(1, 200, 1100, (1, 2))
+    program = matmul_program(rows, 200, 1100, (1, 2))
     rng = np.random.default_rng(32)
-    a, b = half(rng, 1, 1100), half(rng, 1100, 200)
-    a[0, 700], b[700, 150] = 1, -np.inf
+    a, b = half(rng, rows, 1100), half(rng, 1100, 200)
+    a[:, 700], b[700, 150] = 1, -np.inf
     found = however_run(program, [a, b, "zeros"], "c", tmp_path, "dl16")
-    assert np.array_equal(np.isinf(found[0]), np.arange(200) == 150)
+    assert np.array_equal(np.isinf(found), np.tile(np.arange(200) == 150, (rows, 1)))
     b[700, 150] = 0
     finite = however_run(program, [a, b, "zeros"], "c", tmp_path, "dl16")
     assert np.array_equal(np.delete(found, 150, 1), np.delete(finite, 150, 1))

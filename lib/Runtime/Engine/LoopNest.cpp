@@ -263,17 +263,22 @@ void StructuredLoop::run(Core &core) const {
   if (isFill())
     return fill(core);
   Nest nest;
+  makeNest(core, nest);
   int strip = -1;
+  std::optional<FactorOfCodes> factor;
   bool hasDeferred = false;
   for (const LoopOperand &in : inputs)
     hasDeferred |= core.tensors[in.use.slot].deferredTile >= 0;
   if (hasDeferred) {
-    strip = chooseStrip(core);
-    if (strip < 0)
+    factor = findFactorOfCodes(core, nest);
+    if (factor)
+      loadDeferred(core, inputs[1 - factor->operand]);
+    else
+      strip = chooseStrip(core);
+    if (!factor && strip < 0)
       for (const LoopOperand &in : inputs)
         loadDeferred(core, in);
   }
-  makeNest(core, nest);
   prepareOutputs(core, nest);
   setAddresses(core, nest);
   // If no operand has a NaN, check that the reduction does not compute one.
@@ -290,9 +295,11 @@ void StructuredLoop::run(Core &core) const {
   }
   if (nest.points == 0)
     return;
-  if (strip < 0 || takeCodes(core, nest))
+  if (factor)
+    runOnCodes(core, nest, *factor);
+  else if (strip < 0 || takeCodes(core, nest))
     runNest(core, nest);
-  else if (!runOnCodes(core, nest))
+  else
     runStrips(core, nest, strip);
   if (strategy != Reduction && strategy != Contraction)
     return;
@@ -386,64 +393,82 @@ int StructuredLoop::chooseStrip(Core &core) const {
   return -1;
 }
 
-/// Runs a matrix product with one deferred factor of DL16, whose columns are
-/// dense in device memory, without a decoded copy of that. Returns false,
-/// having done nothing, if it is another one.
-bool StructuredLoop::runOnCodes(Core &core, const Nest &whole) const {
+/// The deferred factor of DL16 of a matrix product whose columns are dense in
+/// device memory, so that no decoded copy of it is needed.
+std::optional<StructuredLoop::FactorOfCodes>
+StructuredLoop::findFactorOfCodes(const Core &core, const Nest &nest) const {
   if (strategy != Contraction || core.ieee)
-    return false;
-  int factor = -1;
-  for (int k = 0; k < whole.numInputs; ++k) {
-    if (core.tensors[inputs[k].use.slot].deferredTile < 0)
+    return std::nullopt;
+  for (int k = 0; k < nest.numInputs; ++k) {
+    int other = 1 - k, result = nest.numInputs;
+    const TensorVal &tensor = core.tensors[inputs[k].use.slot];
+    if (tensor.deferredTile < 0 || nest.elem[k] != Elem::F16 ||
+        !isFloat(nest.elem[other]))
       continue;
-    if (factor >= 0)
-      return false;
-    factor = k;
-  }
-  int other = 1 - factor, result = whole.numInputs;
-  if (whole.elem[factor] != Elem::F16 || !isFloat(whole.elem[other]))
-    return false;
-  // Which loop each dimension of the factor belongs to, and the columns.
-  int loopOf[kMaxRank], columns = -1;
-  const TensorVal &tensor = core.tensors[inputs[factor].use.slot];
-  std::fill(loopOf, loopOf + tensor.rank, -1);
-  for (int l = 0; l < whole.numLoops; ++l) {
-    int dim = dimOf(inputs[factor], l);
-    if (dim == -2)
-      return false;
-    if (dim == -1)
+    FactorOfCodes found;
+    found.operand = k;
+    int columns = -1;
+    std::fill(found.loopOf, found.loopOf + tensor.rank, -1);
+    bool hasDims = true;
+    for (int l = 0; l < nest.numLoops; ++l) {
+      int dim = dimOf(inputs[k], l);
+      hasDims &= dim != -2;
+      if (dim < 0)
+        continue;
+      found.loopOf[dim] = l;
+      const Loop &loop = nest.loops[l];
+      if (loop.extent > 1 && !loop.isReduction && loop.stride[other] == 0 &&
+          loop.stride[result] == 1)
+        columns = dim;
+    }
+    if (!hasDims || columns < 0 || isReadAgain(nest, k) ||
+        std::count(found.loopOf, found.loopOf + tensor.rank, -1) > 0)
       continue;
-    loopOf[dim] = l;
-    const Loop &loop = whole.loops[l];
-    if (loop.extent > 1 && !loop.isReduction && loop.stride[other] == 0 &&
-        loop.stride[result] == 1)
-      columns = dim;
+    found.parts = core.tiles[tensor.deferredTile].stridedParts();
+    auto hasColumns = [&](const TileVal::StridedPart &part) {
+      return part.strides[columns] == 1 &&
+             (part.dim != columns || part.length > 1);
+    };
+    if (!found.parts.empty() &&
+        std::all_of(found.parts.begin(), found.parts.end(), hasColumns))
+      return found;
   }
-  if (columns < 0 || std::count(loopOf, loopOf + tensor.rank, -1) > 0)
-    return false;
-  std::vector<TileVal::StridedPart> parts =
-      core.tiles[tensor.deferredTile].stridedParts();
-  auto hasColumns = [&](const TileVal::StridedPart &part) {
-    return part.strides[columns] == 1 &&
-           (part.dim != columns || part.length > 1);
-  };
-  if (parts.empty() || !std::all_of(parts.begin(), parts.end(), hasColumns))
-    return false;
-  for (const TileVal::StridedPart &part : parts) {
+  return std::nullopt;
+}
+
+/// Whether many loops go over all of a factor, of which a product of matrices
+/// is but one.
+bool StructuredLoop::isReadAgain(const Nest &nest, int factor) {
+  Nest fused = nest;
+  simplify(fused);
+  int64_t products = 1, numLoops = 0;
+  for (int l = 0; l < fused.numLoops; ++l)
+    if (fused.loops[l].stride[factor] == 0) {
+      products *= fused.loops[l].extent;
+      ++numLoops;
+    }
+  return numLoops > 1 && products > kFewProducts;
+}
+
+void StructuredLoop::runOnCodes(Core &core, const Nest &whole,
+                                const FactorOfCodes &factor) const {
+  int k = factor.operand, result = whole.numInputs;
+  int rank = core.tensors[inputs[k].use.slot].rank;
+  for (const TileVal::StridedPart &part : factor.parts) {
     Nest nest = whole;
     if (part.dim >= 0) {
-      Loop &loop = nest.loops[loopOf[part.dim]];
+      Loop &loop = nest.loops[factor.loopOf[part.dim]];
       loop.extent = part.length;
-      for (int k : {other, result})
-        nest.base[k] = nest.at(k, part.start * loop.stride[k]);
+      for (int operand : {1 - k, result})
+        nest.base[operand] =
+            nest.at(operand, part.start * loop.stride[operand]);
     }
-    for (int d = 0; d < tensor.rank; ++d)
-      nest.loops[loopOf[d]].stride[factor] = part.strides[d];
-    nest.base[factor] = const_cast<uint8_t *>(part.first);
-    nest.codes = factor;
+    for (int d = 0; d < rank; ++d)
+      nest.loops[factor.loopOf[d]].stride[k] = part.strides[d];
+    nest.base[k] = const_cast<uint8_t *>(part.first);
+    nest.codes = k;
     runContraction(core, nest);
   }
-  return true;
 }
 
 void StructuredLoop::runStrips(Core &core, const Nest &whole, int strip) const {

@@ -10,8 +10,8 @@
 
 namespace spyre::runtime {
 
-struct StructuredLoop::Nest {
-  Loop loops[kMaxLoops];
+/// What a nest is besides its loops.
+struct StructuredLoop::NestOperands {
   int numLoops = 0;
   int numInputs = 0, numOperands = 0;
   uint8_t *base[kMaxOperands]; ///< address of the first point
@@ -19,6 +19,19 @@ struct StructuredLoop::Nest {
   int codes = -1;          ///< the operand that is DL16 codes in device memory
   bool pastCaches = false; ///< whether these are written past the caches
   int64_t points = 1;
+};
+
+struct StructuredLoop::Nest : NestOperands {
+  Loop loops[kMaxLoops];
+
+  Nest() = default;
+  Nest(const Nest &other) { *this = other; }
+  /// Only the loops that there are, a few of many.
+  Nest &operator=(const Nest &other) {
+    NestOperands::operator=(other);
+    std::copy(other.loops, other.loops + numLoops, loops);
+    return *this;
+  }
 
   uint8_t *at(int operand, int64_t offset) const {
     return base[operand] + offset * int64_t(operand == codes
@@ -52,6 +65,13 @@ struct StructuredLoop::Nest {
 struct StructuredLoop::MatrixLoops {
   Loop m, n, k;
   int left, right; ///< numbers of the operands
+};
+
+/// A factor of a matrix product that is read as codes.
+struct StructuredLoop::FactorOfCodes {
+  int operand;
+  int loopOf[kMaxRank]; ///< which loop each of its dimensions belongs to
+  std::vector<TileVal::StridedPart> parts;
 };
 
 /// Iterates over the loops [0, count), the last one fastest, and keeps the

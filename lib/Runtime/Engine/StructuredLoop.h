@@ -83,6 +83,8 @@ private:
     int64_t stride[kMaxOperands]; ///< inputs, then outputs
   };
   struct Nest;
+  struct NestOperands;
+  struct FactorOfCodes;
   /// The work of a core's units.
   struct Work {
     int64_t macs = 0, rows = 0; ///< matrix unit; rows of M that stream
@@ -109,7 +111,11 @@ private:
   void runNest(Core &core, Nest &nest) const;
   int chooseStrip(Core &core) const;
   void runStrips(Core &core, const Nest &whole, int strip) const;
-  bool runOnCodes(Core &core, const Nest &whole) const;
+  std::optional<FactorOfCodes> findFactorOfCodes(const Core &core,
+                                                 const Nest &nest) const;
+  static bool isReadAgain(const Nest &nest, int factor);
+  void runOnCodes(Core &core, const Nest &whole,
+                  const FactorOfCodes &factor) const;
   /// Makes a reduction read the codes of its deferred input where they are, if
   /// that gives the same bits.
   bool takeCodes(Core &core, Nest &nest) const;

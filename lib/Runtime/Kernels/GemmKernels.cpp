@@ -161,13 +161,45 @@ static void packPanel(float *panel, size_t width, size_t depth, size_t columns,
                       : 0.0f;
 }
 
+/// C += A * B for any number of rows and a panel B. If its columns are not
+/// whole registers, they are less than one. Calls `beforeRows` before each
+/// kMaxRows rows.
+template <class F>
+static SPYRE_INLINE void multiplyPanel(size_t m, MicroArguments args,
+                                       size_t columns, F beforeRows) {
+  bool isPartial = columns < size_t(kLanes);
+  size_t vectors = isPartial ? 1 : columns / kLanes;
+  alignas(64) float edge[kMaxRows * kLanes];
+  const float *a = args.a;
+  float *target = args.c;
+  ptrdiff_t rowStrideC = args.rowStrideC;
+  for (size_t i = 0; i < m; i += kMaxRows) {
+    size_t rows = m - i < size_t(kMaxRows) ? m - i : size_t(kMaxRows);
+    beforeRows();
+    args.a = a + ptrdiff_t(i) * args.rowStrideA;
+    args.c = target;
+    if (isPartial) {
+      args.c = edge;
+      args.rowStrideC = kLanes;
+      for (size_t r = 0; r < rows; ++r)
+        store(edge + r * kLanes,
+              loadTail(target + ptrdiff_t(r) * rowStrideC, columns));
+    }
+    kMicro.functions[rows][vectors](args);
+    if (isPartial)
+      for (size_t r = 0; r < rows; ++r)
+        __builtin_memcpy(target + ptrdiff_t(r) * rowStrideC, edge + r * kLanes,
+                         columns * sizeof(float));
+    target += kMaxRows * rowStrideC;
+  }
+}
+
 void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
           ptrdiff_t colStrideA, const float *b, ptrdiff_t rowStrideB,
           ptrdiff_t colStrideB, float *c, ptrdiff_t rowStrideC) {
   if (m == 0 || n == 0 || k == 0)
     return;
   alignas(64) float panel[kPanelFloats];
-  alignas(64) float edge[kMaxRows * kLanes];
   const size_t fullWidth = size_t(panelVectors(m)) * kLanes;
 
   for (size_t j = 0, columns; j < n; j += columns) {
@@ -193,27 +225,12 @@ void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
         args.b = panel;
         args.rowStrideB = ptrdiff_t(width);
       }
+      args.a = a + ptrdiff_t(p) * colStrideA;
       args.rowStrideA = rowStrideA;
       args.colStrideA = colStrideA;
-      for (size_t i = 0; i < m; i += kMaxRows) {
-        size_t rows = m - i < size_t(kMaxRows) ? m - i : size_t(kMaxRows);
-        args.a = a + ptrdiff_t(i) * rowStrideA + ptrdiff_t(p) * colStrideA;
-        float *target = c + ptrdiff_t(i) * rowStrideC + j;
-        args.c = target;
-        args.rowStrideC = rowStrideC;
-        if (isPartial) {
-          args.c = edge;
-          args.rowStrideC = kLanes;
-          for (size_t r = 0; r < rows; ++r)
-            store(edge + r * kLanes,
-                  loadTail(target + ptrdiff_t(r) * rowStrideC, columns));
-        }
-        kMicro.functions[rows][vectors](args);
-        if (isPartial)
-          for (size_t r = 0; r < rows; ++r)
-            __builtin_memcpy(target + ptrdiff_t(r) * rowStrideC,
-                             edge + r * kLanes, columns * sizeof(float));
-      }
+      args.c = c + j;
+      args.rowStrideC = rowStrideC;
+      multiplyPanel(m, args, columns, [] {});
     }
   }
 }
@@ -224,6 +241,9 @@ void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
 
 // Codes are decoded in registers, for so many rows of A at once.
 constexpr size_t kMaxRowsOfCodes = 4;
+
+// More rows than these take panels that are decoded to memory.
+constexpr size_t kMaxRowsInRegisters = 2 * kMaxRowsOfCodes;
 
 // Columns that are decoded to memory, where there are too few for registers, or
 // infinities.
@@ -352,10 +372,114 @@ static void gemmOfPieces(size_t m, const CodeArguments &args, size_t columns) {
   }
 }
 
+// Many rows take panels of two registers, a row of which has the codes of one.
+constexpr size_t kPanelColumns = 2 * kLanes;
+static_assert(panelVectors(kMaxRowsInRegisters + 1) * kLanes == kPanelColumns);
+// Rows of a panel, of 16 KiB, which stay in the first-level cache beside those
+// of A; and columns of a block of panels, which stays in the second-level one:
+// short rows take long to read.
+constexpr size_t kPanelDepth = 4096 / kPanelColumns;
+constexpr size_t kBlockColumns = 8 * kPanelColumns;
+
+namespace {
+/// Decoded rows of B, one panel behind the other.
+struct PanelBlock {
+  static constexpr size_t kPanelSize = kPanelDepth * kPanelColumns;
+  alignas(64) float values[kBlockColumns / kPanelColumns * kPanelSize];
+
+  /// Whole panels. Returns false if there is a code of an infinity.
+  bool decode(const uint16_t *b, ptrdiff_t rowStride, size_t depth,
+              size_t columns) {
+    ptrdiff_t ahead = aheadOf<uint16_t>(depth, rowStride, columns);
+    VW infinities = {};
+    for (size_t p = 0; p < depth; ++p, b += rowStride) {
+      float *row = values + p * kPanelColumns;
+      for (size_t j = 0; j < columns; j += kPanelColumns, row += kPanelSize) {
+        fetchAhead<kPanelColumns * sizeof(uint16_t), false>(b + j, ahead);
+        VW code = toPackedOrder(load<VW>(b + j));
+        // The highest bit changes if all others are set.
+        infinities |= (code + uint16_t(1)) ^ code;
+        VF first, second;
+        FormatDL16::decodePair(code, first, second);
+        store(row, first);
+        store(row + kLanes, second);
+      }
+    }
+    return !mayHold((infinities & uint16_t(0x8000)) != VW{});
+  }
+};
+} // namespace
+
+namespace {
+/// Fetches rows of codes that will be decoded next into the second-level cache,
+/// some at a time.
+class RowFetcher {
+public:
+  RowFetcher(const uint16_t *first, ptrdiff_t rowStride, size_t columns,
+             size_t rows, size_t times)
+      : next(first), rowStride(rowStride), columns(columns), rows(rows),
+        rowsAtATime((rows + times - 1) / times) {}
+  void operator()() {
+    for (size_t i = 0; i < rowsAtATime && rows > 0; ++i, --rows) {
+      constexpr size_t codesPerLine = 64 / sizeof(uint16_t);
+      for (size_t j = 0; j < columns; j += codesPerLine)
+        __builtin_prefetch(next + j, 0, 2);
+      next += rowStride;
+    }
+  }
+
+private:
+  const uint16_t *next;
+  ptrdiff_t rowStride;
+  size_t columns, rows, rowsAtATime;
+};
+} // namespace
+
+/// Many rows and at most kBlockColumns columns, all of whole panels.
+static __attribute__((noinline)) void
+gemmOfPanels(size_t m, const CodeArguments &args, size_t columns) {
+  PanelBlock block;
+  for (size_t p = 0; p < args.k; p += kPanelDepth) {
+    CodeArguments part = args;
+    part.k = args.k - p < kPanelDepth ? args.k - p : kPanelDepth;
+    part.a += ptrdiff_t(p) * args.colStrideA;
+    part.b += ptrdiff_t(p) * args.rowStrideB;
+    if (!block.decode(part.b, part.rowStrideB, part.k, columns)) {
+      gemmOfPieces(m, part, columns);
+      continue;
+    }
+    // Behind the last rows there often are those of the next tile.
+    RowFetcher fetcher(
+        part.b + ptrdiff_t(part.k) * part.rowStrideB, part.rowStrideB, columns,
+        kPanelDepth, columns / kPanelColumns * ((m + kMaxRows - 1) / kMaxRows));
+    for (size_t j = 0; j < columns; j += kPanelColumns) {
+      MicroArguments panel = {part.k,
+                              part.a,
+                              part.rowStrideA,
+                              part.colStrideA,
+                              block.values +
+                                  j / kPanelColumns * PanelBlock::kPanelSize,
+                              ptrdiff_t(kPanelColumns),
+                              part.c + j,
+                              part.rowStrideC};
+      multiplyPanel(m, panel, kPanelColumns, [&] { fetcher(); });
+    }
+  }
+}
+
 void gemmOfCodes(size_t m, size_t n, size_t k, const float *a,
                  ptrdiff_t rowStrideA, ptrdiff_t colStrideA, const void *b,
                  ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC) {
   const auto *codes = static_cast<const uint16_t *>(b);
+  if (m > kMaxRowsInRegisters && k > 0)
+    for (size_t columns; n >= kPanelColumns; n -= columns) {
+      columns = n < kBlockColumns ? n - n % kPanelColumns : kBlockColumns;
+      gemmOfPanels(
+          m, {k, a, rowStrideA, colStrideA, codes, rowStrideB, c, rowStrideC},
+          columns);
+      codes += columns;
+      c += columns;
+    }
   for (size_t i = 0; i < m && k > 0; i += kMaxRowsOfCodes) {
     size_t rows = m - i < kMaxRowsOfCodes ? m - i : kMaxRowsOfCodes;
     for (size_t j = 0, columns; j < n; j += columns) {

@@ -273,34 +273,42 @@ std::vector<uint16_t> someCodes(size_t count, uint16_t first) {
   return codes;
 }
 
+/// gemmOfCodes() against gemm() on decoded values.
+void checkProductOfCodes(const KernelTable &k, size_t m, size_t n, size_t depth,
+                         size_t gap, bool hasInfinity) {
+  size_t stride = n + gap;
+  // No byte behind the last code.
+  std::vector<uint16_t> codes =
+      someCodes(depth == 0 ? 0 : (depth - 1) * stride + n,
+                uint16_t(m + 3 * n + 5 * depth));
+  if (hasInfinity && depth > 0)
+    codes[(depth / 2) * stride + n / 2] = 0xffff;
+  std::vector<float> b(codes.size());
+  k.loadFloatRun(ElementFormat::DL16, codes.data(), b.data(), codes.size());
+  std::vector<float> a = randomFloats(m * (depth + 2), -1, 1, 31);
+  std::vector<float> c = randomFloats(m * (n + 3), -1, 1, 32);
+  std::vector<float> expected = c;
+  k.gemm(m, n, depth, a.data(), 1, ptrdiff_t(m), b.data(), ptrdiff_t(stride), 1,
+         expected.data(), ptrdiff_t(n) + 3);
+  k.gemmOfCodes(m, n, depth, a.data(), 1, ptrdiff_t(m), codes.data(),
+                ptrdiff_t(stride), c.data(), ptrdiff_t(n) + 3);
+  for (size_t i = 0; i < c.size(); ++i)
+    ASSERT_TRUE(sameFloat(c[i], expected[i]))
+        << m << "x" << n << "x" << depth << " gap " << gap << " at " << i;
+}
+
 TEST_P(GemmKernel, CodesGiveTheBitsOfTheirValues) {
-  for (size_t m : {1, 2, 3, 4, 5, 8, 13})
-    for (size_t n : {1, 15, 16, 31, 32, 63, 64, 65, 96, 128, 200})
-      for (size_t depth : {0, 1, 2, 63, 300})
-        for (size_t gap : {0, 5})
-          for (bool hasInfinity : {false, true}) {
-            size_t stride = n + gap;
-            // No byte behind the last code.
-            std::vector<uint16_t> codes =
-                someCodes(depth == 0 ? 0 : (depth - 1) * stride + n,
-                          uint16_t(m + 3 * n + 5 * depth));
-            if (hasInfinity && depth > 0)
-              codes[(depth / 2) * stride + n / 2] = 0xffff;
-            std::vector<float> b(codes.size());
-            k.loadFloatRun(ElementFormat::DL16, codes.data(), b.data(),
-                           codes.size());
-            std::vector<float> a = randomFloats(m * (depth + 2), -1, 1, 31);
-            std::vector<float> c = randomFloats(m * (n + 3), -1, 1, 32);
-            std::vector<float> expected = c;
-            k.gemm(m, n, depth, a.data(), 1, ptrdiff_t(m), b.data(),
-                   ptrdiff_t(stride), 1, expected.data(), ptrdiff_t(n) + 3);
-            k.gemmOfCodes(m, n, depth, a.data(), 1, ptrdiff_t(m), codes.data(),
-                          ptrdiff_t(stride), c.data(), ptrdiff_t(n) + 3);
-            for (size_t i = 0; i < c.size(); ++i)
-              ASSERT_TRUE(sameFloat(c[i], expected[i]))
-                  << m << "x" << n << "x" << depth << " gap " << gap << " at "
-                  << i;
-          }
+  for (bool hasInfinity : {false, true}) {
+    for (size_t m : {1, 2, 3, 4, 5, 8, 9, 13})
+      for (size_t n : {1, 15, 16, 31, 32, 63, 64, 65, 96, 128, 200})
+        for (size_t depth : {0, 1, 2, 63, 300})
+          for (size_t gap : {0, 5})
+            checkProductOfCodes(k, m, n, depth, gap, hasInfinity);
+    // Several blocks of panels of each instruction set.
+    for (size_t n : {256, 300, 545})
+      for (size_t depth : {128, 129, 600})
+        checkProductOfCodes(k, 21, n, depth, 5, hasInfinity);
+  }
 }
 
 SPYRE_INSTANTIATE_KERNEL_TEST(ReduceKernels);
