@@ -39,6 +39,9 @@ FUNCTIONS = {
     "the second row set": (set_row, (0,)),
     "some columns set": (set_columns, (0,)),
     "repeated": (lambda x: x.repeat(3, 1), (1,)),
+    "rows repeated": (lambda x: x.repeat(3, 1), (0,)),
+    "repeated along both": (lambda x: (x > 0).repeat(2, 3), (0, 1)),
+    "repeated in front": (lambda x: x.repeat(2, 2, 1), (0,)),
     "padded to 200 rows": (lambda x: F.pad(x, (0, 0, 0, 200 - x.shape[0])), (0,)),
     "padded before": (lambda x: F.pad(x, (1, 0, 200 - x.shape[0], 2)), (0,)),
     "padded before along sticks": (

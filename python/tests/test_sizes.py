@@ -491,7 +491,7 @@ REFUSED = {
         lambda x: x.expand(len(x), len(x), 70).flatten(0, 1) * 2,
         "a view whose stride depends on a size",
     ),
-    "repeated": (lambda x: x.repeat(2, 1), "whose size varies is repeated"),
+    "repeated": (lambda x: x.repeat(len(x), 1), "the product of sizes that vary"),
 }
 
 

@@ -190,6 +190,25 @@ def _roll(x: Tensor, shifts: list[int], dims: list[int] | None = None) -> Tensor
     return result.clone() if result is x else result
 
 
+def _repeat_sized(x: Tensor, repeats: list[int]) -> Tensor:
+    """``aten.repeat`` of dimensions whose sizes vary, through an index each."""
+    leading = len(repeats) - x.dim()
+    varying = [
+        dim
+        for dim, size in enumerate(x.shape, leading)
+        if isinstance(size, torch.SymInt) and repeats[dim] != 1
+    ]
+    if not varying or not all(isinstance(n, int) and n > 0 for n in repeats):
+        return NotImplemented
+    once = [1 if dim in varying else n for dim, n in enumerate(repeats)]
+    result = x.repeat(once) if set(once) != {1} or leading else x
+    for dim in varying:
+        places = torch.arange(result.shape[dim], device=x.device)
+        column = torch.zeros(repeats[dim], 1, dtype=torch.int64, device=x.device)
+        result = result.index_select(dim, (column + places).reshape(-1))
+    return result
+
+
 #: Giles' polynomials of erfinv, in w = -log(1 - x^2): below 5, then above.
 _ERFINV_NEAR = (
     *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
@@ -342,3 +361,5 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.sinh.default: in_fp32(_sinh),
     aten.softshrink_backward.default: _shrink_backward,
 }
+#: Of operators with a row: NotImplemented for calls that the row takes.
+BESIDE_ROWS: dict[Any, Callable] = {aten.repeat.default: _repeat_sized}

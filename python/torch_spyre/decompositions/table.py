@@ -156,7 +156,12 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
         **fused.foreach_decompositions(),
     }
     lacking = {op: fn for op, fn in table.items() if str(op) not in own}
-    return {**lacking, **attention.BESIDE_ROWS, **ordering.BESIDE_ROWS}
+    return {
+        **lacking,
+        **attention.BESIDE_ROWS,
+        **elementary.BESIDE_ROWS,
+        **ordering.BESIDE_ROWS,
+    }
 
 
 def all_decompositions() -> dict[Any, Callable]:
