@@ -313,10 +313,17 @@ std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
   std::vector<c10::Storage> storages;
   std::vector<int64_t> shifts;
   storages.reserve(entry.arguments.size() + entry.outputs.size());
+  std::vector<std::pair<size_t, c10::Storage>> grown;
   for (int index : entry.arguments) {
+    shifts.push_back(index >= 0 ? call.shifts[index].deviceElements : 0);
+    if (index == 0 && call.part) {
+      grown.emplace_back(storages.size(), call.part->source);
+      storages.push_back(call.part->storage);
+      shifts.back() += call.part->start;
+      continue;
+    }
     storages.push_back(
         argumentOf(*entry.graph, storages.size(), index, call).storage());
-    shifts.push_back(index >= 0 ? call.shifts[index].deviceElements : 0);
   }
   std::vector<at::Tensor> roots;
   for (const StorageFormat &format : entry.outputs) {
@@ -324,7 +331,7 @@ std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
     storages.push_back(roots.back().storage());
   }
   entry.graph->launch(call.device, std::move(storages), shifts, &info.numBytes,
-                      entry.sizes);
+                      entry.sizes, grown);
   std::vector<at::Tensor> values;
   for (const ResultView &value : entry.values)
     values.push_back(value.of(roots[value.root]));
@@ -478,7 +485,7 @@ std::shared_ptr<const Entry> findEntry(const c10::OperatorHandle &op,
 
 bool callNativeOn(const c10::OperatorHandle &op,
                   c10::ArrayRef<c10::IValue> arguments,
-                  torch::jit::Stack &results) {
+                  torch::jit::Stack &results, const GrownPart *part = nullptr) {
   OperatorInfo *info = infoOf(op);
   if (!info || info->isCandidate == 0)
     return false;
@@ -507,6 +514,8 @@ bool callNativeOn(const c10::OperatorHandle &op,
       for (const at::Tensor &tensor : call.tensors)
         at::assert_no_partial_overlap(written, tensor);
     }
+  if (part)
+    call.part = *part;
   std::vector<at::Tensor> values = runEntry(*entry, call, *info);
   ++info->numRuns;
   if (info->writes) {
@@ -540,6 +549,18 @@ std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
   if (!callNativeOn(op, arguments, results))
     return std::nullopt;
   return results;
+}
+
+bool copyInto(const at::Tensor &source, const StorageFormat &format,
+              const GrownPart &part) {
+  static const c10::OperatorHandle op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
+  // Only says how the part is stored.
+  at::Tensor like =
+      makeTensor(format, c10::DataPtr(nullptr, part.storage.device()));
+  c10::IValue arguments[] = {like, source, false};
+  torch::jit::Stack results;
+  return callNativeOn(op, arguments, results, &part);
 }
 
 void setEagerCompiler(py::object isCandidate, py::object compileCall,

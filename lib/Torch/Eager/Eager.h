@@ -29,6 +29,12 @@ bool runNative(const c10::OperatorHandle &op, torch::jit::Stack &stack);
 std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
                                             torch::jit::Stack arguments);
 
+struct GrownPart;
+/// Stores a tensor in a part of a storage, as in a storage of its own that has
+/// this format. False if there is no program for that.
+bool copyInto(const at::Tensor &source, const StorageFormat &format,
+              const GrownPart &part);
+
 /// A number as the tensor without dimensions that programs for any numbers
 /// take: of fp32, or of 32-bit integers, which it must be one of.
 at::Tensor makeNumber(double number, c10::DeviceIndex device,

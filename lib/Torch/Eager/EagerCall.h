@@ -17,6 +17,13 @@
 
 namespace spyre::pytorch {
 
+/// A part of a storage that has grown from another one, and is stored there
+/// without moving to memory of its own.
+struct GrownPart {
+  c10::Storage storage, source;
+  int64_t start; ///< in elements of the device
+};
+
 /// A call taken apart.
 class Call {
 public:
@@ -70,6 +77,8 @@ public:
   /// The integers that were left out, in order.
   std::vector<int64_t> integers;
   c10::DeviceIndex device = -1;
+  /// Where the first tensor lies, if not in its own storage.
+  std::optional<GrownPart> part;
 
 private:
   void append(int64_t value) {

@@ -11,6 +11,11 @@ static std::atomic<int64_t> numShared{0}, numCopied{0}, bytesCopied{0};
 
 GrowthCounts growthCounts() { return {numShared, numCopied, bytesCopied}; }
 
+void countGrowth(int64_t bytes) {
+  ++(bytes ? numCopied : numShared);
+  bytesCopied += bytes;
+}
+
 void letGrow(SpyreStorageImpl &storage, size_t dim) {
   StorageFormat &format = *storage.format;
   if (format.layout.strideMap.back() != format.strides.at(dim))
@@ -24,11 +29,10 @@ at::Tensor grow(const at::Tensor &tensor, const StorageFormat &format) {
   c10::DataPtr block;
   if (old.format->layout.deviceSize == format.layout.deviceSize)
     block = extend(old.data_ptr(), rows, newRows);
-  if (block) {
-    ++numShared;
-  } else {
+  int64_t bytes = 0;
+  if (!block) {
     const TensorLayout &tight = old.format->tightLayout();
-    int64_t bytes = tight.sizeInBytes();
+    bytes = tight.sizeInBytes();
     TransferScope scope(TransferKind::DeviceToDevice, old.deviceIndex(), bytes);
     // The host's elements may be larger than the device's.
     uint64_t hostBytes = format.numElements() / newRows * format.room->numRows *
@@ -36,9 +40,8 @@ at::Tensor grow(const at::Tensor &tensor, const StorageFormat &format) {
     block =
         copySticks(tight, old.format->layout, old.deviceBytes(), format.layout,
                    old.deviceIndex(), blockSize(format, hostBytes));
-    ++numCopied;
-    bytesCopied += bytes;
   }
+  countGrowth(bytes);
   return makeTensor(format, std::move(block));
 }
 

@@ -24,6 +24,8 @@ struct GrowthCounts {
   int64_t bytesCopied = 0;
 };
 GrowthCounts growthCounts();
+/// Counts what has grown: the bytes of its old rows if they were copied, or 0.
+void countGrowth(int64_t bytesCopied);
 
 /// Says that the next call may grow a storage along a dimension of its home,
 /// unless its sticks run along it: programs do not store single lanes of
