@@ -19,7 +19,7 @@ from torch.testing._internal.two_tensor import TwoTensor
 from torch_spyre import compile_backend, extend, spyre_hint
 from torch_spyre._inductor import config
 from torch_spyre.decompositions import table
-from torch_spyre.frontend import traced
+from torch_spyre.frontend import importer, traced
 
 
 @pytest.fixture(autouse=True)
@@ -379,6 +379,24 @@ def test_a_graph_is_read_back_as_it_was(monkeypatch):
         for a, b in zip(gm.graph.nodes, back.graph.nodes, strict=True):
             assert b.meta.get("stack_trace") == a.meta.get("stack_trace")
             assert described(b) == described(a), a
+
+
+def test_equal_stack_traces_are_read_once():
+    """Nodes of layers that are alike come from the same lines."""
+
+    def layers(x, count):
+        for _ in range(count):
+            x = (x * 2).relu()
+        return x
+
+    def read(count):
+        importer._frames_of.cache_clear()
+        with torch.no_grad():
+            traced_by(lambda x: layers(x, count), values(5, 70))
+        return importer._frames_of.cache_info()
+
+    few, many = read(2), read(8)
+    assert many.misses == few.misses < few.hits < many.hits
 
 
 # ------------------------------------------------------------------------------

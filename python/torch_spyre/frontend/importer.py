@@ -8,6 +8,7 @@ and makes every aliasing operator an explicit view of its storage.
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -63,11 +64,17 @@ class RefusedNode(_C.UnsupportedOp):
 
 def location_of(node: Node) -> list[tuple[str, int, str]]:
     """The user's stack at a node, innermost frame first."""
-    frames = []
-    for match in _FRAME.finditer(node.meta.get("stack_trace") or ""):
-        frames.append((match["file"], int(match["line"]), match["text"]))
-    frames.reverse()
-    return frames
+    return list(_frames_of(node.meta.get("stack_trace") or ""))
+
+
+@functools.lru_cache(maxsize=256)
+def _frames_of(stack_trace: str) -> tuple[tuple[str, int, str], ...]:
+    """Read once for layers that are alike: their nodes come from the same lines."""
+    found = [
+        (match["file"], int(match["line"]), match["text"])
+        for match in _FRAME.finditer(stack_trace)
+    ]
+    return tuple(reversed(found))
 
 
 @dataclass(frozen=True)
