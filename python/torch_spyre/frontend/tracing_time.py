@@ -3,8 +3,8 @@
 
 Of the time to the first token of a model that is compiled already, most is Dynamo's
 tracing. Some of that would go into looks for garbage among all objects of the process,
-and into texts of messages that no logger writes. For other backends Dynamo does what
-it does without this package.
+into texts of messages that no logger writes, and into texts and answers that are those
+of the last time. For other backends Dynamo does what it does without this package.
 """
 
 from __future__ import annotations
