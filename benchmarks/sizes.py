@@ -32,16 +32,17 @@ def heads(x: torch.Tensor, parts: int, count: int = 8, width: int = 64) -> torch
     return x.view(1, -1, parts, count, width).permute(2, 0, 3, 1, 4)
 
 
-def prompt(x: torch.Tensor) -> torch.Tensor:
-    return F.scaled_dot_product_attention(*heads(x, 3), is_causal=True)
+def prompt(
+    count: int = 8, width: int = 64, is_causal: bool = True
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Attention of each row to all of them, or to those before it."""
 
+    def attention(x: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(
+            *heads(x, 3, count, width), is_causal=is_causal
+        )
 
-def two_heads(x: torch.Tensor) -> torch.Tensor:
-    return F.scaled_dot_product_attention(*heads(x, 3, 2, 128))
-
-
-def sixteen_heads(x: torch.Tensor) -> torch.Tensor:
-    return F.scaled_dot_product_attention(*heads(x, 3, 16, 128), is_causal=True)
+    return attention
 
 
 def token(x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
@@ -76,9 +77,27 @@ FUNCTIONS: dict[str, tuple[Callable[..., torch.Tensor], int, list[tuple[int, ...
     "sum of all": (torch.sum, 1024, []),
     "largest of each row": (lambda x: x.argmax(-1), 1024, []),
     "gradient of a weight": (lambda x, w: x.t() @ (x @ w), 256, [(256, 384)]),
-    "attention of a prompt": (prompt, 1536, []),
-    "attention of 2 heads": (two_heads, 768, []),
-    "attention of 16 heads": (sixteen_heads, 6144, []),
+    "product with itself": (lambda x: x.t() @ x, 256, []),
+    "transposed": (lambda x: x.t().contiguous(), 1024, []),
+    "joined rows": (lambda x, y: torch.cat((x, y)), 256, [(64, 256)]),
+    "joined to itself": (lambda x: torch.cat((x, x * 2)), 256, []),
+    "log_softmax": (lambda x: torch.log_softmax(x, -1), 1024, []),
+    "log_softmax of a linear": (
+        lambda x, w: torch.log_softmax(F.linear(x, w), -1),
+        256,
+        [(1024, 256)],
+    ),
+    "sum of each row": (lambda x: x.sum(-1), 1024, []),
+    "sums along rows": (lambda x: x.cumsum(-1), 256, []),
+    "largest of each column": (lambda x: x.argmax(0), 1024, []),
+    "norm": (torch.linalg.vector_norm, 1024, []),
+    "norm of each row": (lambda x: torch.linalg.vector_norm(x, dim=-1), 1024, []),
+    "attention of a prompt": (prompt(), 1536, []),
+    "attention of 2 heads": (prompt(2, 128, is_causal=False), 768, []),
+    "attention of 4 heads": (prompt(4), 768, []),
+    "attention of 4 narrow heads": (prompt(4, 32), 384, []),
+    "attention of 12 heads": (prompt(12), 2304, []),
+    "attention of 16 heads": (prompt(16, 128), 6144, []),
     "attention of a token": (token, 1024, [(1, 8, 1, 64)]),
 }
 
@@ -163,7 +182,7 @@ def compare(name: str) -> tuple[float, float]:
     times, traffic = zip(*ratios.values(), strict=True)
     worst = max(ratios, key=lambda s: ratios[s])
     print(
-        f"{name:21} time: median {statistics.median(times):.3f}, "
+        f"{name:27} time: median {statistics.median(times):.3f}, "
         f"largest {max(times):.3f} (size {worst}); bytes: "
         f"median {statistics.median(traffic):.3f}, largest {max(traffic):.3f}",
         flush=True,

@@ -3,6 +3,7 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from inputs import values
 from numerics import assert_like_oracle, compiled, oracle
 
@@ -47,3 +48,41 @@ def test_few_rows_overlap(function):
         x = values((size, 1024), torch.float16, size, -1, 1).to("spyre")
         torch._dynamo.mark_static(x, 1)
         assert seconds(many, x) < 1.1 * seconds(one_size, x), size
+
+
+def test_weights_at_few_rows():
+    """Weights go to other sticks on each core that needs them, at every size."""
+
+    def mlp(x, w, v):
+        return F.linear(F.gelu(F.linear(x, w)), v)
+
+    def cost(f, x):
+        with torch.spyre.profiler.profile() as trace:
+            y = f(x, *weights).cpu()
+        assert_like_oracle(y, *expected(x), f"s = {len(x)}")
+        return (
+            sum(k.predicted_seconds for k in trace.kernels),
+            sum(k.device_bytes_read + k.device_bytes_written for k in trace.kernels),
+        )
+
+    def expected(x):
+        x, w, v = (t.cpu() for t in (x, *weights))
+        return mlp(x.double(), w.double(), v.double()), oracle(mlp, x, w, v)
+
+    weights = [
+        values(shape, torch.float16, seed, -0.1, 0.1).to("spyre")
+        for seed, shape in enumerate([(1024, 256), (256, 1024)])
+    ]
+    for weight in weights:
+        torch._dynamo.mark_static(weight)
+    one_size = compiled(mlp, dynamic=False)
+    many = torch.compile(mlp, backend="spyre", dynamic=True)
+    for size in (512, 22, 134):
+        x = values((size, 256), torch.float16, size, -1, 1).to("spyre")
+        torch._dynamo.mark_static(x, 1)
+        seconds, size_in_bytes = cost(many, x)
+        own_seconds, own_bytes = cost(one_size, x)
+        assert seconds < 1.15 * own_seconds, size
+        assert size_in_bytes < 1.15 * own_bytes, size
+        # Each weight is read once, and not written.
+        assert size_in_bytes < 1.1 * sum(t.nbytes for t in weights) + 4 * x.nbytes

@@ -4,8 +4,11 @@
 // Scores cross the ring once, from the columns in which the first product makes
 // them to the rows that the softmax needs; all users of whole rows, the second
 // product among them, take them where that move leaves them.
+// Keys get other sticks on each core that needs them.
 // CHECK-LABEL: func.func @main
-// CHECK: spyre_graph.matmul {{.*}}splits = [1, 1, 8, 4, 1]
+// CHECK-SAME: spyre_graph.pool_size = 0
+// CHECK: spyre_graph.restickify {{.*}}splits = [4, 8, 1, 1, 1]
+// CHECK: spyre_graph.matmul {{.*}}splits = [1, 1, 4, 8, 1]
 // CHECK: spyre_graph.reshard
 // CHECK: spyre_graph.max {{.*}}splits = [1, 1, 32, 1]
 // CHECK-NOT: spyre_graph.reshard

@@ -39,10 +39,10 @@ func.func @weights(%x: tensor<512x256xf16, #rows> {spyre_graph.name = "x",
 #size = affine_map<()[s] -> (1, 2, s, 128)>
 
 // Partners in the sum of the scores would all hold them, so that they could not
-// move to where the softmax needs them: heads, rows and columns are split.
+// move to where the softmax needs them: rows and columns are split.
 // CHECK-LABEL: func.func @scores
 // CHECK: spyre_graph.matmul
-// CHECK-SAME: splits = [1, 2, 2, 8, 1]
+// CHECK-SAME: splits = [1, 1, 4, 8, 1]
 func.func @scores(%x: tensor<512x768xf16, #packed> {spyre_graph.name = "x",
       spyre_graph.size_map = affine_map<()[s] -> (s, 768)>})
     -> (tensor<1x2x512x128xf16> {spyre_graph.name = "out0", spyre_graph.size_map = #size})

@@ -454,7 +454,9 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
     take over the memory of an operand that dies there, if each element is
     written after it was read, by the same core, through the same map. An
     argument that several operations read in the same slices is copied into LX
-    first, and so is a tile that several operations of a loop read. If users
+    first, and so is a tile that several operations of a loop read. What an
+    operation copies from an argument is made by each core that reads it in
+    other slices, where that is faster than a move. If users otherwise
     disagree on the slices, a `spyre_graph.reshard` before those that read other
     slices than the writer's moves the parts over the ring. This happens only
     where the cost model says that it is faster than device memory, and the
@@ -481,7 +483,8 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
     Option<"cloneInputs", "clone-inputs", "bool", "true",
            "Copy arguments and tiles that are read repeatedly into LX">,
     Option<"reshard", "reshard", "bool", "true",
-           "Move buffers over the ring where users disagree on slices">,
+           "Move buffers over the ring where users disagree on slices, or let "
+           "each core copy what it reads">,
     Option<"capacity", "capacity", "int64_t", "-1",
            "Bytes of LX per core; -1: the device's">,
     Option<"lxFraction", "lx-fraction", "double", "-1",

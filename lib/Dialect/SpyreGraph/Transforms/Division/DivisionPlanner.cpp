@@ -23,7 +23,7 @@ constexpr double kRounding = 1e-9;
 /// A plan for the largest sizes is left only for one that is better by this
 /// fraction at the size where it is worst: what timing adds, as sub-tiles, is
 /// not priced here.
-constexpr double kLeastSavingAtSizes = 0.05;
+constexpr double kLeastSavingAtSizes = 0.04;
 
 WorkDivisionAttr spyre_graph::getDivision(SpyreOpInterface op,
                                           ArrayRef<int64_t> splits,
@@ -272,6 +272,9 @@ void DivisionPlanner::connect(Node &node) {
     if (&user != &node)
       users.push_back({found->second, operand});
   }
+  if (reshard && uses.size() == 1 && !DivisionSearch::isInLoop(node.op) &&
+      !node.op.getWorkDivision() && isRepeatable(node.op, target))
+    findRepeatable(node);
   unsigned number = nodeOf.lookup(node.op);
   for (const Node::Edge &user : users)
     nodes[user.node].producers.push_back({number, user.operand});
@@ -316,52 +319,6 @@ int DivisionPlanner::getSlicing(const Node &node, unsigned operand) const {
 
 int DivisionPlanner::getWrittenSlicing(const Node &node) const {
   return getSlicing(node, node.divisions->numOperands - 1);
-}
-
-static double getElementBytes(const Slicing &slicing, double bytes) {
-  double elements = 1;
-  for (const SliceDim &dim : slicing.dims)
-    elements *= static_cast<double>(dim.extent);
-  return bytes / std::max(elements, 1.0);
-}
-
-/// Whether LX has room for what a core holds of a value in slices on which the
-/// operations agree.
-bool DivisionPlanner::fitsInSlices(int slicing, double bytes) {
-  if (slicing == SlicingNumbers::kNone)
-    return true;
-  const Slicing &held = numbers[slicing];
-  return fitsLX(held, held, getElementBytes(held, bytes), spec);
-}
-
-/// Time to move a value over the ring from the slices that one operation
-/// writes to those that another reads; infinite if it cannot be moved.
-double DivisionPlanner::getMoveSeconds(int written, int read, double bytes) {
-  if (!reshard || written == SlicingNumbers::kNone ||
-      read == SlicingNumbers::kNone || numbers.getCopies(written) != 1)
-    return std::numeric_limits<double>::infinity();
-  auto [entry, isNew] =
-      moveSeconds.try_emplace({written, read, llvm::bit_cast<uint64_t>(bytes)},
-                              std::numeric_limits<double>::infinity());
-  if (isNew) {
-    const Slicing &from = numbers[written], &to = numbers[read];
-    double elementBytes = getElementBytes(from, bytes);
-    if (fitsLX(from, to, elementBytes, spec))
-      entry->second = getRingSeconds(from, to, elementBytes, spec);
-  }
-  return entry->second;
-}
-
-/// The same for what an op reads as an operand, at the largest sizes (0) or at
-/// smaller ones, where all slices are smaller alike.
-double DivisionPlanner::getMoveSeconds(unsigned size, int written, int read,
-                                       const Divisions &reader,
-                                       unsigned operand) {
-  double bytes = reader.operandBytes[operand];
-  double seconds = getMoveSeconds(written, read, bytes);
-  return size == 0 || bytes == 0
-             ? seconds
-             : seconds * (reader.at(size).operandBytes[operand] / bytes);
 }
 
 /// The time of the op, and the part of its users' time that depends on it; for
@@ -410,8 +367,11 @@ DivisionPlanner::getPriceAt(unsigned size, const Node &node, unsigned candidate,
       continue;
     }
     const Node &producer = nodes[edge.node];
-    double moveSeconds = getMoveSeconds(size, getWrittenSlicing(producer),
-                                        slicing, *node.divisions, edge.operand);
+    double moveSeconds =
+        producer.chosen < 0
+            ? std::numeric_limits<double>::infinity()
+            : getMoveSeconds(size, producer, producer.chosen, slicing,
+                             *node.divisions, edge.operand);
     // What moves for another user serves this one, too. In a sum over all, the
     // first one pays.
     if (std::isfinite(moveSeconds) &&
@@ -448,7 +408,7 @@ DivisionPlanner::getPriceAt(unsigned size, const Node &node, unsigned candidate,
                          spec.transferSetupSeconds;
     double moveSeconds = llvm::is_contained(moved, slicing)
                              ? 0
-                             : getMoveSeconds(size, written, slicing,
+                             : getMoveSeconds(size, node, candidate, slicing,
                                               *user.divisions, edge.operand);
     if (!held)
       otherSeconds += std::min(readSeconds, moveSeconds);
@@ -484,10 +444,12 @@ std::vector<int64_t> DivisionPlanner::getContext(const Node &node) const {
   addAccess(node, 0);
   context.back() = node.producers.size();
   context[1] = node.users.size();
+  context.push_back(!node.repeatable.empty());
   for (const Node::Edge &edge : node.producers) {
     const Node &producer = nodes[edge.node];
     addAccess(producer, edge.operand);
     context.push_back(producer.users.size());
+    context.push_back(!producer.repeatable.empty());
     for (const Node::Edge &other : producer.users)
       if (&nodes[other.node] != &node)
         addAccess(nodes[other.node], other.operand);

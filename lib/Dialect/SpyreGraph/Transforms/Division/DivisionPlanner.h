@@ -40,6 +40,9 @@ private:
   struct Node {
     SpyreOpInterface op;
     const Divisions *divisions;
+    /// Where cores can make for themselves what the only user reads: the
+    /// candidates, by the cut that they write.
+    DenseMap<int, unsigned> repeatable;
     int chosen = -1;
     struct Edge {
       unsigned node;
@@ -60,6 +63,7 @@ private:
 
   const Divisions *getDivisions(SpyreOpInterface op);
   void connect(Node &node);
+  void findRepeatable(Node &node);
   bool isAllWritten(Node &node);
   bool agrees(const Node &node, unsigned candidate,
               const Node::Edge &edge) const;
@@ -67,8 +71,10 @@ private:
   int getWrittenSlicing(const Node &node) const;
   bool fitsInSlices(int slicing, double bytes);
   double getMoveSeconds(int written, int read, double bytes);
-  double getMoveSeconds(unsigned size, int written, int read,
-                        const Divisions &reader, unsigned operand);
+  double getRepeatSeconds(unsigned size, const Node &producer, unsigned chosen,
+                          int read) const;
+  double getMoveSeconds(unsigned size, const Node &producer, unsigned chosen,
+                        int read, const Divisions &reader, unsigned operand);
   void chooseAll(ArrayRef<Node *> some, unsigned sweeps);
   void chooseForSizes(unsigned numSizes, unsigned sweeps);
   Price getPrice(const Node &node, unsigned candidate);

@@ -33,6 +33,12 @@ int SlicingNumbers::get(const Slicing &slicing) {
   if (isNew) {
     slicings.push_back(slicing);
     copies.push_back(getNumCopies(slicing));
+    std::vector<int64_t> cut;
+    for (const SliceDim &dim : slicing.dims)
+      cut.insert(cut.end(), {dim.split, dim.chunk, dim.extent, dim.offset,
+                             getNumber(dim.chunkAt), getNumber(dim.extentAt)});
+    cuts.push_back(
+        knownCuts.try_emplace(std::move(cut), knownCuts.size()).first->second);
   }
   return known->second;
 }

@@ -27,6 +27,8 @@ public:
   const Slicing &operator[](int number) const { return slicings[number]; }
   /// The number of cores that hold the same slice.
   int64_t getCopies(int number) const { return copies[number]; }
+  /// A number of the slices themselves, whichever cores hold them.
+  int getCut(int number) const { return cuts[number]; }
 
 private:
   int64_t getNumber(AffineExpr expr);
@@ -35,6 +37,8 @@ private:
   std::map<std::vector<int64_t>, int> numbers;
   std::vector<Slicing> slicings;
   std::vector<int64_t> copies;
+  std::map<std::vector<int64_t>, int> knownCuts;
+  std::vector<int> cuts;
 };
 
 /// One way to divide an op.

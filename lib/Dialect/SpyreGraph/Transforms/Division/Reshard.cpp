@@ -171,6 +171,22 @@ double spyre_graph::getRingSeconds(const Slicing &from, const Slicing &to,
          mostHops * spec.ringHopSeconds();
 }
 
+bool spyre_graph::isRepeatable(SpyreOpInterface op, const Target &target) {
+  if (!isa<IdentityOp, RestickifyOp>(*op) || !target.allowsReplicatedCopies())
+    return false;
+  auto argument = dyn_cast<BlockArgument>(op->getOperand(0));
+  if (!argument ||
+      !isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
+    return false;
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  auto type = cast<ShapedType>(argument.getType());
+  // Where slices cut through sticks, cores do not load the same.
+  return maps.back().isPermutation() && getLayout(type) &&
+         getLaneAccess(maps.front(), getLayout(type), type.getShape(),
+                       op.getLoopExtents())
+                 .kind != LaneAccess::Irregular;
+}
+
 bool spyre_graph::fitsLX(const Slicing &written, const Slicing &read,
                          double elementBytes, const ::spyre::DeviceSpec &spec) {
   double bytes = 0;

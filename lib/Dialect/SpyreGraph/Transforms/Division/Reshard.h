@@ -11,6 +11,7 @@
 
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Target/Interface/Target.h"
 #include "mlir/IR/Builders.h"
 
 namespace mlir::spyre_graph {
@@ -46,6 +47,10 @@ double getRingSeconds(const Slicing &from, const Slicing &to,
 /// moves to other slices.
 bool fitsLX(const Slicing &written, const Slicing &read, double elementBytes,
             const ::spyre::DeviceSpec &spec);
+
+/// Whether each core can make for itself what other operations read on it of
+/// the result: a copy of an argument, which cores load together.
+bool isRepeatable(SpyreOpInterface op, const Target &target);
 
 /// The operation that moves `source` into `target`, or null if no operation can
 /// express these slicings.

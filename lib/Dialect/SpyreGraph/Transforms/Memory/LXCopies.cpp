@@ -149,8 +149,7 @@ int64_t spyre_graph::getBufferBytes(Value buffer) {
   return getLayout(type).getSizeInBytes(type.getShape());
 }
 
-/// Bytes of a buffer per element, its padding included.
-static double getElementBytes(memref::AllocOp alloc) {
+double spyre_graph::getElementBytes(memref::AllocOp alloc) {
   return static_cast<double>(getBufferBytes(alloc)) /
          std::max<double>(alloc.getType().getNumElements(), 1);
 }
@@ -182,6 +181,10 @@ double ReadPrices::getSeconds(OpOperand &use) {
   return getPrices(cast<SpyreOpInterface>(use.getOwner()))
       .get(0, use.getOperandNumber())
       .seconds;
+}
+
+double ReadPrices::getCopySeconds(SpyreOpInterface op) {
+  return getPrices(op).getSeconds(0, getSeconds(op->getOpOperand(0)), 0);
 }
 
 double ReadPrices::getSavedSeconds(OpOperand &use) {
@@ -216,13 +219,12 @@ double ReadPrices::getRereadBytes(ArrayRef<OpOperand *> uses, Block &block) {
 // Between LX and device memory
 //===----------------------------------------------------------------------===//
 
-/// A copy operation whose loops divide a buffer into the given slices, in the
-/// order of the cores. Null if no loops give these slices, or if more than
-/// `maxCopies` cores hold the same one.
-static SpyreOpInterface createSlicedCopy(OpBuilder &builder, Location loc,
-                                         Value from, Value to,
-                                         const Slicing &slicing,
-                                         int64_t maxCopies) {
+SpyreOpInterface spyre_graph::createSlicedCopy(OpBuilder &builder, Location loc,
+                                               Value from, Value to,
+                                               const Slicing &slicing,
+                                               int64_t maxCopies,
+                                               StringRef name,
+                                               AffineMap fromMap) {
   MLIRContext *context = builder.getContext();
   std::optional<SlicedLoops> loops =
       getSlicedLoops(slicing, maxCopies, context);
@@ -242,8 +244,8 @@ static SpyreOpInterface createSlicedCopy(OpBuilder &builder, Location loc,
   }
   AffineMap map = AffineMap::get(extents.size(), 0, results, context);
   SpyreOpInterface copy =
-      createCopyOp(builder, loc, IdentityOp::getOperationName(), from, to, map,
-                   map, extents);
+      createCopyOp(builder, loc, name, from, to,
+                   fromMap ? fromMap.compose(map) : map, map, extents);
   unsigned numSymbols = getSizeSymbols(copy).size();
   copy.setLoopExtentMap(makeSizeMap(extentsAt, numSymbols, context));
   copy.setWorkDivision(
@@ -360,8 +362,14 @@ std::optional<Resharder::Uses> Resharder::classify(memref::AllocOp alloc) {
       found.written = *eligibility.slicing;
       continue;
     }
+    auto fits = [&] {
+      return fitsLX(found.written, *eligibility.slicing, elementBytes, spec) ||
+             (canRepeat(found) &&
+              fitsLX(*eligibility.slicing, *eligibility.slicing, elementBytes,
+                     spec));
+    };
     if (!eligibility.slicing || !(isInBlock || target.allowsLXAcrossLoops()) ||
-        !fitsLX(found.written, *eligibility.slicing, elementBytes, spec)) {
+        !fits()) {
       found.others.push_back(use);
       continue;
     }
@@ -404,9 +412,10 @@ Resharder::Group &Resharder::getGroup(Uses &uses, const Slicing &slicing,
                   slicing.numCores > uses.written.numCores;
   if (group.isMoved)
     group.moveSeconds =
-        mayMove ? getRingSeconds(uses.written, slicing, elementBytes) +
-                      getCallSeconds(uses.writer->getOwner())
-                : std::numeric_limits<double>::infinity();
+        mayMove && fitsLX(uses.written, slicing, elementBytes, spec)
+            ? getRingSeconds(uses.written, slicing, elementBytes) +
+                  getCallSeconds(uses.writer->getOwner())
+            : std::numeric_limits<double>::infinity();
   return group;
 }
 

@@ -60,6 +60,9 @@ double getNumAccesses(ArrayRef<OpOperand *> uses, Block &block,
 /// Bytes of a whole buffer in device memory.
 int64_t getBufferBytes(Value buffer);
 
+/// Bytes of a buffer per element, its padding included.
+double getElementBytes(memref::AllocOp alloc);
+
 /// How often device memory delivers what all cores of a slicing read.
 double getNumTransfers(const Slicing &slicing, const ::spyre::DeviceSpec &spec);
 
@@ -73,6 +76,8 @@ public:
 
   /// Seconds of device memory, each time that the reader runs.
   double getSeconds(OpOperand &use);
+  /// Seconds of an operation that copies device memory into LX.
+  double getCopySeconds(SpyreOpInterface op);
   /// Bytes that the readers among the uses of a buffer read again after the
   /// first time, each time that `block` runs.
   double getRereadBytes(ArrayRef<OpOperand *> uses, Block &block);
@@ -88,6 +93,16 @@ private:
   /// By operation, division and types.
   std::map<std::vector<const void *>, Divisions> known;
 };
+
+/// A copy operation whose loops divide a buffer into the given slices, in the
+/// order of the cores. Null if no loops give these slices, or if more than
+/// `maxCopies` cores hold the same one. With `fromMap`, where the elements of
+/// the buffer are in `from`.
+SpyreOpInterface
+createSlicedCopy(OpBuilder &builder, Location loc, Value from, Value to,
+                 const Slicing &slicing, int64_t maxCopies,
+                 StringRef name = IdentityOp::getOperationName(),
+                 AffineMap fromMap = {});
 
 /// A copy in LX of a buffer in device memory.
 struct LXCopy {
@@ -116,6 +131,15 @@ std::optional<LXCopy> createSpill(Value memory, OpOperand &writer,
                                   const Slicing &slicing);
 /// Removes a copy; its users access the buffer in device memory again.
 void undo(LXCopy &copy);
+
+/// A copy in LX, in slices that several cores hold, in place of a buffer that
+/// one operation writes. Both are out of the block, and the writer reads
+/// nothing.
+struct Repeated {
+  LXCopy copy;
+  SpyreOpInterface writer;
+  Value source;
+};
 
 /// A buffer in LX, and its copies in LX in other slices.
 struct Resharded {
@@ -146,6 +170,9 @@ public:
       : points(points), target(target), spec(spec), reads(reads),
         mayMove(mayMove) {}
 
+  /// Lets each core make what it reads of a copy of an argument for itself,
+  /// where that is faster than to move it.
+  std::optional<Repeated> repeat(memref::AllocOp alloc);
   Served serve(memref::AllocOp alloc);
 
 private:
@@ -171,6 +198,7 @@ private:
                                 std::optional<Uses> uses);
   SmallVector<LXCopy> reload(memref::AllocOp alloc);
   std::optional<Uses> classify(memref::AllocOp alloc);
+  bool canRepeat(const Uses &uses) const;
   double getCallSeconds(Operation *op) const;
   double getRingSeconds(const Slicing &from, const Slicing &to,
                         double elementBytes);
@@ -186,6 +214,14 @@ private:
 };
 /// Removes the copies; their users access the source again.
 void undo(Resharded &entry);
+
+/// Lets each core make for itself what it reads of copies of arguments.
+std::vector<Repeated> repeatCopies(func::FuncOp func, ProgramPoints &points,
+                                   const Target &target,
+                                   const ::spyre::DeviceSpec &spec,
+                                   ReadPrices &reads);
+/// Frees what copies that have a place stand for; puts the others back.
+void settle(ArrayRef<Repeated> repeated);
 
 } // namespace mlir::spyre_graph
 

@@ -1,6 +1,11 @@
 //===- LXPlanning.cpp - Buffers in the cores' scratchpads -------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
+//
+// Longer than 600 lines: one pass, whose steps share the problem that they
+// state and solve again.
+//
+//===----------------------------------------------------------------------===//
 
 #include "InPlace.h"
 #include "LXCopies.h"
@@ -62,10 +67,13 @@ public:
     reads.emplace(*target, spec);
     copies.clear();
     copyAllocs.clear();
+    repeated.clear();
     resharded.clear();
     inMemory.clear();
     bool isFree = mode == "default";
     numberOps(func);
+    if (isFree && reshard && target->allowsReshard())
+      repeated = repeatCopies(func, points, *target, spec, *reads);
     if (cloneInputs && isFree) {
       copyArguments(func);
       for (const LXCopy &copy :
@@ -93,6 +101,7 @@ public:
       else
         undo(copy);
     }
+    settle(repeated);
     for (const Resharded &entry : resharded)
       numReshards += entry.copies.size();
   }
@@ -295,8 +304,11 @@ private:
     // Sorted by idle time, then in the order of the candidates.
     std::vector<std::tuple<int64_t, size_t, memref::AllocOp>> idle;
     // Moves over the ring are removed if they have no place, together with the
-    // buffers that they move between; those must not be spilled.
+    // buffers that they move between; those must not be spilled. Neither must
+    // what several cores make for themselves.
     llvm::SmallPtrSet<Operation *, 8> moved;
+    for (Repeated &entry : repeated)
+      moved.insert(entry.copy.alloc);
     for (Resharded &entry : resharded) {
       if (!entry.copies.empty())
         moved.insert(entry.source);
@@ -587,6 +599,7 @@ private:
   std::optional<ReadPrices> reads;
   std::vector<LXCopy> copies;
   llvm::SmallPtrSet<Operation *, 4> copyAllocs;
+  std::vector<Repeated> repeated;
   std::vector<Resharded> resharded;
   /// Spilled buffers: only their copies are in LX.
   llvm::SmallPtrSet<Operation *, 4> inMemory;

@@ -1,0 +1,103 @@
+//===- DivisionMoves.cpp - Values in other slices ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// What it takes to get a value from the slices that one operation writes to
+// those that another reads: a move over the ring, or a copy of an argument that
+// each core makes for itself.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DivisionPlanner.h"
+#include "Reshard.h"
+#include "Spyre/Device/CostModel.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+static double getElementBytes(const Slicing &slicing, double bytes) {
+  double elements = 1;
+  for (const SliceDim &dim : slicing.dims)
+    elements *= static_cast<double>(dim.extent);
+  return bytes / std::max(elements, 1.0);
+}
+
+/// Whether LX has room for what a core holds of a value in slices on which the
+/// operations agree.
+bool DivisionPlanner::fitsInSlices(int slicing, double bytes) {
+  if (slicing == SlicingNumbers::kNone)
+    return true;
+  const Slicing &held = numbers[slicing];
+  return fitsLX(held, held, getElementBytes(held, bytes), spec);
+}
+
+/// Time to move a value over the ring from the slices that one operation
+/// writes to those that another reads; infinite if it cannot be moved.
+double DivisionPlanner::getMoveSeconds(int written, int read, double bytes) {
+  if (!reshard || written == SlicingNumbers::kNone ||
+      read == SlicingNumbers::kNone || numbers.getCopies(written) != 1)
+    return std::numeric_limits<double>::infinity();
+  auto [entry, isNew] =
+      moveSeconds.try_emplace({written, read, llvm::bit_cast<uint64_t>(bytes)},
+                              std::numeric_limits<double>::infinity());
+  if (isNew) {
+    const Slicing &from = numbers[written], &to = numbers[read];
+    double elementBytes = getElementBytes(from, bytes);
+    if (fitsLX(from, to, elementBytes, spec))
+      entry->second = getRingSeconds(from, to, elementBytes, spec);
+  }
+  return entry->second;
+}
+
+/// What a producer takes longer if each core makes what it reads for itself.
+double DivisionPlanner::getRepeatSeconds(unsigned size, const Node &producer,
+                                         unsigned chosen, int read) const {
+  if (read == SlicingNumbers::kNone)
+    return std::numeric_limits<double>::infinity();
+  auto found = producer.repeatable.find(numbers.getCut(read));
+  if (found == producer.repeatable.end())
+    return std::numeric_limits<double>::infinity();
+  const Divisions &divisions = producer.divisions->at(size);
+  double transfers = ::spyre::numSharedReads(
+      static_cast<double>(numbers.getCopies(read)), spec);
+  auto getSeconds = [&](unsigned candidate, double transfers) {
+    return divisions.getSeconds(
+        candidate, divisions.get(candidate, 0).seconds * transfers, 0);
+  };
+  return std::max(getSeconds(found->second, transfers) - getSeconds(chosen, 1),
+                  0.0);
+}
+
+/// The same for what an op reads as an operand, at the largest sizes (0) or at
+/// smaller ones, where all slices are smaller alike; or the time to make it
+/// where it is read.
+double DivisionPlanner::getMoveSeconds(unsigned size, const Node &producer,
+                                       unsigned chosen, int read,
+                                       const Divisions &reader,
+                                       unsigned operand) {
+  const Divisions &divisions = *producer.divisions;
+  int written = divisions.get(chosen, divisions.numOperands - 1).slicing;
+  double bytes = reader.operandBytes[operand];
+  double seconds = getMoveSeconds(written, read, bytes);
+  if (size > 0 && bytes > 0)
+    seconds *= reader.at(size).operandBytes[operand] / bytes;
+  if (!producer.repeatable.empty() && fitsInSlices(read, bytes))
+    seconds = std::min(seconds, getRepeatSeconds(size, producer, chosen, read));
+  return seconds;
+}
+
+/// Finds the candidate that writes each cut fastest.
+void DivisionPlanner::findRepeatable(Node &node) {
+  const Divisions &divisions = *node.divisions;
+  auto getSeconds = [&](unsigned candidate) {
+    return divisions.getSeconds(candidate, divisions.get(candidate, 0).seconds,
+                                0);
+  };
+  for (unsigned number = 0; number < divisions.candidates.size(); ++number) {
+    int written = divisions.get(number, divisions.numOperands - 1).slicing;
+    auto [entry, isNew] =
+        node.repeatable.try_emplace(numbers.getCut(written), number);
+    if (!isNew && getSeconds(number) < getSeconds(entry->second))
+      entry->second = number;
+  }
+}
