@@ -277,6 +277,19 @@ def test_memory_returns(first):
     assert torch.spyre.memory_allocated() == before
 
 
+def test_room_is_not_made_anew():
+    """A cache that has room may be let grow again: its room stays what it is."""
+    caches = Caches()
+    cache, host = caches.start()
+    room = _C.room_of(cache)
+    _C.let_grow(cache, 2)
+    assert _C.room_of(cache) == room
+    before = _C.growth_counts()["copied"]
+    cache, host = caches.grow(cache, host)
+    assert _C.growth_counts()["copied"] == before
+    assert torch.equal(cache.cpu(), host)
+
+
 def test_copies_have_no_room():
     """Clones, saved tensors and deep copies hold the rows only."""
     cache, host = Caches().start()

@@ -18,7 +18,7 @@ void countGrowth(int64_t bytes) {
 
 void letGrow(SpyreStorageImpl &storage, size_t dim) {
   StorageFormat &format = *storage.format;
-  if (format.layout.strideMap.back() != format.strides.at(dim))
+  if (!format.room && format.layout.strideMap.back() != format.strides.at(dim))
     format.room = {dim, format.sizes[dim], format.layout};
 }
 

@@ -29,7 +29,7 @@ void countGrowth(int64_t bytesCopied);
 
 /// Says that the next call may grow a storage along a dimension of its home,
 /// unless its sticks run along it: programs do not store single lanes of
-/// sticks.
+/// sticks. What has room keeps it as it is.
 void letGrow(SpyreStorageImpl &storage, size_t dim);
 
 /// A tensor, the home of a new storage with this format, that begins with the
