@@ -137,6 +137,7 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
     lx.solver = options.lxSolver;
     lx.cloneInputs = options.lxCloneInputs;
     lx.mode = options.mode;
+    lx.maxSpan = options.maxSpan;
     passes.addToFunctions(createSpyreLXPlanning(lx));
   }
   passes.addToFunctions(createSpyreMemoryPlanning());

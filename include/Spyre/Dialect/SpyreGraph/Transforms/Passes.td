@@ -489,6 +489,9 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
            "Bytes of LX per core; -1: the device's">,
     Option<"lxFraction", "lx-fraction", "double", "-1",
            "Share of LX kept for the kernels' own tiles; -1: the device's">,
+    Option<"maxSpan", "max-span", "int64_t", "-1",
+           "Bytes of a tensor in device memory that a core can address; -1: "
+           "the device's">,
   ];
   let statistics = [
     Statistic<"numPlaced", "placed", "Buffers placed in LX">,

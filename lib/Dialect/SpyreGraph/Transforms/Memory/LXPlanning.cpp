@@ -54,6 +54,7 @@ public:
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     spec = getDeviceSpec(func);
+    spec.maxSpanBytes = orOfDevice<int64_t>(maxSpan, spec.maxSpanBytes);
     spec.lxBytesPerCore = orOfDevice<int64_t>(capacity, spec.lxBytesPerCore);
     spec.lxReservedFraction =
         orOfDevice<double>(lxFraction, spec.lxReservedFraction);

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Division/ReferenceDivision.h"
 #include "../Division/Reshard.h"
 #include "LXCopies.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
@@ -60,8 +61,12 @@ std::optional<Repeated> Resharder::repeat(memref::AllocOp alloc) {
       createRepeated(writer, group.readers, group.slicing);
   if (!copy)
     return std::nullopt;
-  if (reads.getCopySeconds(copy->copy) - reads.getCopySeconds(writer) >=
-      std::min(group.moveSeconds, memorySeconds)) {
+  bool isReachable =
+      getSpanInBytes(copy->copy, 0, copy->copy.getWorkDivision().getChunks()) <=
+      spec.maxSpanBytes;
+  if (!isReachable ||
+      reads.getCopySeconds(copy->copy) - reads.getCopySeconds(writer) >=
+          std::min(group.moveSeconds, memorySeconds)) {
     undo(*copy);
     return std::nullopt;
   }
