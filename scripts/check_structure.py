@@ -223,6 +223,7 @@ ROOMS: dict[str, set[str]] = {
         "Support",
         "Torch/Card",
         "Torch/Eager",
+        "Torch/Launch",
         "Torch/Storage",
         "Torch/Transfer",
     },
