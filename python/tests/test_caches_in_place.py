@@ -210,13 +210,11 @@ WRITERS = {
 }
 
 
-@pytest.mark.parametrize("is_old", [True, False], ids=["old", "grown"])
-@pytest.mark.parametrize("writer", WRITERS)
-def test_what_is_written_in_place(writer, is_old):
-    """Only the tensor, and its views, see it."""
-    caches = Caches()
+def check_written_in_place(caches, writer, *, is_old):
+    """Only the tensor that is written, and its views, see it; both grow further."""
     old, host = caches.start()
-    new, grown = caches.grow(old, host)
+    (new, grown), shared, _, _ = counted(lambda: caches.grow(old, host))
+    assert shared == 1
     written, other, kept = (old, new, grown) if is_old else (new, old, host)
     same = (host if is_old else grown).clone()
     view = written[:, :, 2:]
@@ -227,11 +225,16 @@ def test_what_is_written_in_place(writer, is_old):
     assert not torch.equal(written.cpu(), same)
     if writer != "set":
         assert torch.equal(view.cpu(), written.cpu()[:, :, 2:])
-    # Both grow further.
     for cache, wanted in ((other, kept), (written, written.cpu())):
         longer, wanted = caches.grow(cache, wanted)
         assert torch.equal(longer.cpu(), wanted)
     assert torch.equal(other.cpu(), kept)
+
+
+@pytest.mark.parametrize("is_old", [True, False], ids=["old", "grown"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_is_written_in_place(writer, is_old):
+    check_written_in_place(Caches(), writer, is_old=is_old)
 
 
 def test_one_program_reads_the_old_and_writes_the_new():
@@ -249,10 +252,8 @@ def test_one_program_reads_the_old_and_writes_the_new():
     assert torch.equal(old.cpu(), 3 * host) and torch.equal(new.cpu(), grown)
 
 
-@pytest.mark.parametrize("first", ["old", "new"])
-def test_memory_returns(first):
+def check_memory_returns(caches, first):
     """Whichever is freed first; both count once while they share."""
-    caches = Caches()
     caches.start()
     gc.collect()
     torch.spyre.synchronize()
@@ -263,18 +264,18 @@ def test_memory_returns(first):
     new, grown = caches.grow(old, host)
     torch.spyre.synchronize()
     assert torch.spyre.memory_allocated() == one
-    if first == "old":
-        del old
-        poison()
-        assert torch.equal(new.cpu(), grown)
-        del new
-    else:
-        del new
-        poison()
-        assert torch.equal(old.cpu(), host)
-        del old
+    kept, wanted = (new, grown) if first == "old" else (old, host)
+    del old, new
+    poison()
+    assert torch.equal(kept.cpu(), wanted)
+    del kept
     torch.spyre.synchronize()
     assert torch.spyre.memory_allocated() == before
+
+
+@pytest.mark.parametrize("first", ["old", "new"])
+def test_memory_returns(first):
+    check_memory_returns(Caches(), first)
 
 
 def test_room_is_not_made_anew():

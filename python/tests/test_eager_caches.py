@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Caches that grow by ``torch.cat`` operator by operator share memory, too."""
 
-import gc
 import math
 
 import pytest
 import torch
 from numerics import poison
-from test_caches_in_place import MOST, WRITERS, counted, grow_keys, grow_values
+from test_caches_in_place import (
+    MOST,
+    WRITERS,
+    check_memory_returns,
+    check_written_in_place,
+    counted,
+    grow_keys,
+    grow_values,
+)
 from test_eager_sizes import Programs
 from torch_spyre import _C
 
@@ -158,25 +165,7 @@ def test_grown_from_itself():
 @pytest.mark.parametrize("is_old", [True, False], ids=["old", "grown"])
 @pytest.mark.parametrize("writer", WRITERS)
 def test_what_is_written_in_place(writer, is_old):
-    """Only the tensor, and its views, see it."""
-    caches = Rows()
-    old, host = caches.start()
-    (new, grown), shared, _, _ = counted(lambda: caches.grow(old, host))
-    assert shared == 1
-    written, other, kept = (old, new, grown) if is_old else (new, old, host)
-    same = (host if is_old else grown).clone()
-    view = written[:, :, 2:]
-    WRITERS[writer](written)
-    assert torch.equal(other.cpu(), kept)
-    if writer == "resized":
-        return
-    assert not torch.equal(written.cpu(), same)
-    if writer != "set":
-        assert torch.equal(view.cpu(), written.cpu()[:, :, 2:])
-    for cache, wanted in ((other, kept), (written, written.cpu())):
-        longer, wanted = caches.grow(cache, wanted)
-        assert torch.equal(longer.cpu(), wanted)
-    assert torch.equal(other.cpu(), kept)
+    check_written_in_place(Rows(), writer, is_old=is_old)
 
 
 def test_what_is_written_before_it_has_run():
@@ -199,25 +188,7 @@ def test_what_is_written_before_it_has_run():
 
 @pytest.mark.parametrize("first", ["old", "new"])
 def test_memory_returns(first):
-    """Whichever is freed first; both count once while they share."""
-    caches = Rows()
-    caches.start()
-    gc.collect()
-    torch.spyre.synchronize()
-    before = torch.spyre.memory_allocated()
-    old, host = caches.start()
-    torch.spyre.synchronize()
-    one = torch.spyre.memory_allocated()
-    new, grown = caches.grow(old, host)
-    torch.spyre.synchronize()
-    assert torch.spyre.memory_allocated() == one
-    kept, wanted = (new, grown) if first == "old" else (old, host)
-    del old, new
-    poison()
-    assert torch.equal(kept.cpu(), wanted)
-    del kept
-    torch.spyre.synchronize()
-    assert torch.spyre.memory_allocated() == before
+    check_memory_returns(Rows(), first)
 
 
 def test_a_failed_step():

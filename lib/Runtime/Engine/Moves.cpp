@@ -54,7 +54,7 @@ private:
                  std::vector<Piece> &pieces);
   void addCopy(const Copy &copy);
   void endCore();
-  bool isSameAsLast(const std::vector<Copy> &copies) const;
+  bool isSameAsLast() const;
   /// Notes that the kernel reads or writes these bytes of some core's LX.
   void note(bool isWritten, const uint8_t *first, int64_t size);
 
@@ -212,7 +212,7 @@ void KernelMoves::Finder::addCopy(const Copy &copy) {
 
 /// Whether the core at hand gets what the last task makes, at the same place of
 /// its LX.
-bool KernelMoves::Finder::isSameAsLast(const std::vector<Copy> &copies) const {
+bool KernelMoves::Finder::isSameAsLast() const {
   if (result.tasks.empty() || core.coreId != lastCore + 1)
     return false;
   const Task &task = result.tasks.back();
@@ -232,7 +232,7 @@ void KernelMoves::Finder::endCore() {
   for (const Copy &copy : copies)
     numBytes += copy.size;
   numCopies += copies.size();
-  if (isSameAsLast(copies)) {
+  if (isSameAsLast()) {
     ++result.tasks.back().numCores;
   } else {
     Task &task = result.tasks.emplace_back();
