@@ -5,7 +5,6 @@
 #include "Spyre/Support/Error.h"
 #include "Spyre/Support/Shape.h"
 #include "Spyre/Support/ThreadPool.h"
-#include "TransposeSquare.h"
 
 #include <algorithm>
 #include <atomic>
@@ -210,49 +209,9 @@ static void forEachPart(const std::vector<Box> &boxes, Body body) {
 // Copies of boxes
 //===----------------------------------------------------------------------===//
 
-/// Edge of the tiles in which both sides of a transposition stay in the cache.
-constexpr int64_t kTile = 64;
-/// Elements of a tile along host rows, which lie far apart in memory. Long
-/// enough for the processor's prefetcher.
-constexpr int64_t kTileRow = 256;
-/// From one row of a tile to the next: rows do not share their cache sets.
-constexpr int64_t kTilePitch = kTileRow + 32;
-
-/// One side is consecutive along `row` (host), the other along `column`
-/// (device).
-template <typename C>
-static void transposeToDevice(const typename C::Host *host,
-                              typename C::Device *device, const Loop &row,
-                              const Loop &column) {
-  typename C::Device tile[kTile][kTilePitch];
-  for (int64_t c = 0; c < column.extent; c += kTile)
-    for (int64_t r = 0; r < row.extent; r += kTileRow) {
-      int64_t columns = std::min(kTile, column.extent - c);
-      int64_t rows = std::min(kTileRow, row.extent - r);
-      for (int64_t i = 0; i < columns; ++i)
-        convertToDevice(C(), host + (c + i) * column.hostStride + r, tile[i],
-                        rows);
-      transpose(tile[0], kTilePitch, device + r * row.deviceStride + c,
-                row.deviceStride, columns, rows);
-    }
-}
-
-template <typename C>
-static void transposeToHost(const typename C::Device *device,
-                            typename C::Host *host, const Loop &row,
-                            const Loop &column) {
-  typename C::Device tile[kTile][kTile];
-  for (int64_t c = 0; c < column.extent; c += kTile)
-    for (int64_t r = 0; r < row.extent; r += kTile) {
-      int64_t columns = std::min(kTile, column.extent - c);
-      int64_t rows = std::min(kTile, row.extent - r);
-      transpose(device + r * row.deviceStride + c, row.deviceStride, tile[0],
-                kTile, rows, columns);
-      for (int64_t i = 0; i < columns; ++i)
-        convertToHost(C(), tile[i], host + (c + i) * column.hostStride + r,
-                      rows);
-    }
-}
+/// Bytes from which a tensor on the device is written past the caches, which
+/// would not keep it.
+constexpr int64_t kPastCaches = int64_t(4) << 20;
 
 namespace {
 /// The innermost loops of a box.
@@ -293,9 +252,14 @@ static InnerLoops chooseInnerLoops(const Box &box) {
   return result;
 }
 
+static Transposition transposition(const InnerLoops &inner) {
+  return {inner.column->hostStride, inner.row.deviceStride, inner.row.extent,
+          inner.column->extent};
+}
+
 template <typename C>
 static void copyToDevice(const void *hostImage, const std::vector<Box> &boxes,
-                         uint8_t *deviceBytes) {
+                         uint8_t *deviceBytes, bool pastCaches) {
   auto *image = static_cast<const typename C::Host *>(hostImage);
   auto *storage = reinterpret_cast<typename C::Device *>(deviceBytes);
   forEachPart(boxes, [&](const Box &box) {
@@ -305,15 +269,18 @@ static void copyToDevice(const void *hostImage, const std::vector<Box> &boxes,
       const typename C::Host *source = image + from;
       typename C::Device *target = storage + to;
       if (inner.column)
-        transposeToDevice<C>(source, target, row, *inner.column);
+        transposeToDevice(C(), source, target, transposition(inner),
+                          pastCaches);
       else if (row.hostStride == 1 && row.deviceStride == 1)
-        convertToDevice(C(), source, target, row.extent);
+        convertToDevice(C(), source, target, row.extent, pastCaches);
       else
         for (int64_t i = 0; i < row.extent; ++i)
           target[i * row.deviceStride] =
               C::toDevice(source[i * row.hostStride]);
     };
     forEachPoint(inner.outer, box.hostOffset, box.deviceOffset, copy);
+    if (pastCaches)
+      finishStores();
   });
 }
 
@@ -329,7 +296,7 @@ static void copyToHost(const uint8_t *deviceBytes,
       const typename C::Device *source = storage + from;
       typename C::Host *target = image + to;
       if (inner.column)
-        transposeToHost<C>(source, target, row, *inner.column);
+        transposeToHost(C(), source, target, transposition(inner));
       else if (row.hostStride == 1 && row.deviceStride == 1)
         convertToHost(C(), source, target, row.extent);
       else
@@ -483,10 +450,12 @@ void spyre::hostToDevice(const void *hostImage, HostDtype dtype,
     stats->bf16OutOfRange += countOutOfRange(hostImage, homeSizes, homeStrides);
   if (sizeInBytes != count * storageBytes(layout.format))
     std::memset(device, 0, static_cast<size_t>(sizeInBytes));
+  bool pastCaches = sizeInBytes >= kPastCaches;
   if (saturates)
-    return copyToDevice<SaturatingConversion>(hostImage, boxes, device);
+    return copyToDevice<SaturatingConversion>(hostImage, boxes, device,
+                                              pastCaches);
   dispatch(dtype, [&](auto conversion) {
-    copyToDevice<decltype(conversion)>(hostImage, boxes, device);
+    copyToDevice<decltype(conversion)>(hostImage, boxes, device, pastCaches);
   });
 }
 

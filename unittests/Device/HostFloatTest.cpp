@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 using namespace spyre;
 
 namespace {
@@ -68,29 +66,6 @@ TEST(HostFloat, AllHalvesEncodeAsDL16) {
               reference::encodeDL16(reference::decodeHalf(half)))
         << std::hex << code;
     ASSERT_EQ(halfToDL16(half), encodeDL16(halfToFloat(half)));
-  }
-}
-
-/// Blocks of neighbours and blocks of anything: conversions of arrays look at
-/// blocks.
-TEST(HostFloat, ArraysConvertAsTheirElements) {
-  for (uint32_t step : {1u, 40503u}) {
-    std::vector<uint16_t> codes(0x10000 + 37), to(codes.size());
-    for (uint32_t i = 0; i < codes.size(); ++i)
-      codes[i] = static_cast<uint16_t>(i * step);
-    auto check = [&](auto convertAll, auto convertOne) {
-      convertAll(codes.data(), to.data(), codes.size());
-      for (size_t i = 0; i < codes.size(); ++i)
-        ASSERT_EQ(to[i], convertOne(codes[i])) << std::hex << codes[i];
-    };
-    check([](auto... a) { halfToDL16(a...); },
-          [](uint16_t code) { return halfToDL16(code); });
-    check([](auto... a) { dl16ToHalf(a...); },
-          [](uint16_t code) { return dl16ToHalf(code); });
-    check([](auto... a) { bfloat16ToDL16(a...); },
-          [](uint16_t code) { return encodeDL16(bfloat16ToFloat(code)); });
-    check([](auto... a) { dl16ToBFloat16(a...); },
-          [](uint16_t code) { return floatToBFloat16(decodeDL16(code)); });
   }
 }
 

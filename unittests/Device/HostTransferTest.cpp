@@ -194,11 +194,14 @@ void checkTransfer(std::mt19937_64 &random, HostDtype dtype, const Sizes &sizes,
   for (size_t h = 0; h < sizes.size(); ++h)
     count *= strides[h] == 0 ? 1 : sizes[h];
   Bytes image = randomImage(random, dtype, count);
-  // Poison: all of it must be written.
-  Bytes device(static_cast<size_t>(layout.sizeInBytes()), 0xA5);
+  // Poison: all of it must be written. As on the device, it begins a stick.
+  constexpr size_t kStick = 128;
+  Bytes space(static_cast<size_t>(layout.sizeInBytes()) + kStick, 0xA5);
+  auto start = reinterpret_cast<uintptr_t>(space.data());
+  uint8_t *begin = space.data() + (kStick - start % kStick) % kStick;
   TransferStats stats;
-  hostToDevice(image.data(), dtype, sizes, strides, layout, device.data(),
-               &stats);
+  hostToDevice(image.data(), dtype, sizes, strides, layout, begin, &stats);
+  Bytes device(begin, begin + layout.sizeInBytes());
   ASSERT_EQ(device,
             expectedDevice(image, dtype, sizes, strides, layout, place));
 
@@ -322,6 +325,12 @@ TEST(HostTransfer, DividedAmongThreads) {
                HostDtype::Int8});
 }
 
+/// So large that they are written past the caches.
+TEST(HostTransfer, LargerThanCaches) {
+  checkShapes({{{1111, 2100}, {0, 1}}, {{1111, 2100}, {1, 0}}},
+              {HostDtype::Float16, HostDtype::Int32});
+}
+
 //===----------------------------------------------------------------------===//
 // Explicit layouts
 //===----------------------------------------------------------------------===//
@@ -391,25 +400,43 @@ TEST(HostTransfer, ExpandedDimensionsHoldCopies) {
 // Values
 //===----------------------------------------------------------------------===//
 
-TEST(HostTransfer, AllHalves) {
-  std::vector<uint16_t> image(0x10000);
-  std::iota(image.begin(), image.end(), 0);
-  TensorLayout layout({0x10000}, HostDtype::Float16);
-  std::vector<uint16_t> device(0x10000), back(0x10000);
-  hostToDevice(image.data(), HostDtype::Float16, {0x10000}, {1}, layout,
-               reinterpret_cast<uint8_t *>(device.data()));
-  deviceToHost(reinterpret_cast<const uint8_t *>(device.data()), layout,
-               {0x10000}, {1}, HostDtype::Float16, back.data());
-  for (uint32_t i = 0; i < 0x10000; ++i) {
-    const auto *bytes = reinterpret_cast<const uint8_t *>(&image[i]);
-    ASSERT_EQ(device[i],
-              readAs<uint16_t>(convertOne(HostDtype::Float16, bytes).data()));
-    ASSERT_EQ(back[i],
-              readAs<uint16_t>(roundTripOne(HostDtype::Float16, bytes).data()));
-  }
+/// Neighbours together, and others: conversions look at some elements at once.
+TEST(HostTransfer, AllCodesOfTwoBytes) {
+  const Sizes sizes = {251, 263};
+  for (HostDtype dtype : {HostDtype::Float16, HostDtype::BFloat16})
+    for (const Sizes &order : {Sizes{0, 1}, Sizes{1, 0}})
+      for (uint32_t step : {1u, 40503u}) {
+        std::vector<uint16_t> image(251 * 263);
+        for (uint32_t i = 0; i < image.size(); ++i)
+          image[i] = static_cast<uint16_t>(i * step);
+        TensorLayout layout(sizes, rowMajor(sizes), dtype, order);
+        std::vector<uint16_t> back(image.size());
+        std::vector<uint16_t> device(static_cast<size_t>(layout.sizeInBytes()) /
+                                     2);
+        hostToDevice(image.data(), dtype, sizes, rowMajor(sizes), layout,
+                     reinterpret_cast<uint8_t *>(device.data()));
+        deviceToHost(reinterpret_cast<const uint8_t *>(device.data()), layout,
+                     sizes, rowMajor(sizes), dtype, back.data());
+        Placement place = placeByOrder(sizes, order, 64);
+        for (int64_t i = 0; i < 251 * 263; ++i) {
+          const auto *bytes = reinterpret_cast<const uint8_t *>(&image[i]);
+          ASSERT_EQ(device[place({i / 263, i % 263})],
+                    readAs<uint16_t>(convertOne(dtype, bytes).data()))
+              << std::hex << image[i];
+          ASSERT_EQ(back[i],
+                    readAs<uint16_t>(roundTripOne(dtype, bytes).data()))
+              << std::hex << image[i];
+        }
+      }
   // spec/numerics.md: 65504 goes in as 65536 and comes back as 65504.
-  EXPECT_EQ(device[0x7BFF], 0x5E00);
-  EXPECT_EQ(back[0x7BFF], 0x7BFF);
+  uint16_t largest = 0x7BFF, back = 0;
+  TensorLayout layout({1}, HostDtype::Float16);
+  std::vector<uint16_t> device(64);
+  auto *bytes = reinterpret_cast<uint8_t *>(device.data());
+  hostToDevice(&largest, HostDtype::Float16, {1}, {1}, layout, bytes);
+  deviceToHost(bytes, layout, {1}, {1}, HostDtype::Float16, &back);
+  EXPECT_EQ(device[0], 0x5E00);
+  EXPECT_EQ(back, 0x7BFF);
 }
 
 TEST(HostTransfer, Int64IsRangeChecked) {

@@ -100,13 +100,8 @@ inline bool isBFloat16OutsideDL16(uint16_t value) {
   return isTooSmall | isTooLarge;
 }
 
-/// `count` conversions, with the widest vectors that the processor has:
-/// bfloat16ToDL16 is encodeDL16(bfloat16ToFloat(value)), and dl16ToBFloat16
-/// floatToBFloat16(decodeDL16(code)).
-void halfToDL16(const uint16_t *halves, uint16_t *codes, size_t count);
-void dl16ToHalf(const uint16_t *codes, uint16_t *halves, size_t count);
-void bfloat16ToDL16(const uint16_t *values, uint16_t *codes, size_t count);
-void dl16ToBFloat16(const uint16_t *codes, uint16_t *values, size_t count);
+/// How many of these values are, with the widest vectors that the processor
+/// has.
 int64_t countBFloat16OutsideDL16(const uint16_t *values, size_t count);
 
 } // namespace spyre
