@@ -103,6 +103,64 @@ def test_encoder_layer_without_the_fused_path(options):
         torch.backends.mha.set_fastpath_enabled(True)
 
 
+def check_encoder(**masks):
+    """Compares rows that no padding hides, eager and compiled, with fp64."""
+    torch.manual_seed(1)
+    layer = nn.TransformerEncoderLayer(64, 4, 96, batch_first=True)
+    device, wide = on_device_and_wide(nn.TransformerEncoder(layer, 2).eval())
+    x = half_input(2, 7, 64)
+    padding = masks.get("src_key_padding_mask", torch.zeros(2, 7, dtype=torch.bool))
+
+    def run(model, x, dtype):
+        return model(
+            x.to(dtype),
+            **{
+                name: mask.to(x.device, None if mask.dtype == torch.bool else dtype)
+                for name, mask in masks.items()
+            },
+        )[~padding.to(x.device)]
+
+    with torch.no_grad():
+        found = [run(f, x.to("spyre"), x.dtype) for f in (device, compiled(device))]
+        torch.backends.mha.set_fastpath_enabled(False)
+        try:
+            reference = run(wide, device_value(x), torch.float64)
+        finally:
+            torch.backends.mha.set_fastpath_enabled(True)
+        rounded = oracle(lambda x: run(wide, x, torch.float64), device_value(x))
+    assert torch_spyre.fallback_report() == {}
+    for actual in found:
+        assert_like_oracle(actual.cpu(), reference, rounded, "encoder")
+
+
+@pytest.mark.parametrize("lengths", [(7, 5), (1, 7), (7, 7)])
+def test_encoder_with_padding(lengths):
+    """In eval mode PyTorch would pack the rows that the mask leaves."""
+    check_encoder(
+        src_key_padding_mask=torch.arange(7) >= torch.tensor(lengths)[:, None]
+    )
+
+
+def test_encoder_with_masks():
+    """True hides a key, numbers are added to the scores."""
+    distance = torch.arange(7)[:, None] - torch.arange(7)
+    check_encoder(mask=distance < 0)
+    check_encoder(mask=-0.5 * distance.abs().float())
+    check_encoder(
+        mask=torch.where(distance < 0, float("-inf"), 0.0),
+        src_key_padding_mask=torch.arange(7) >= torch.tensor([7, 3])[:, None],
+    )
+
+
+def test_encoder_that_does_not_look_at_its_mask():
+    layer = nn.TransformerEncoderLayer(64, 4, 96, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2, mask_check=False).eval().to("spyre")
+    padding = torch.zeros(2, 7, dtype=torch.bool, device="spyre")
+    error = pytest.raises(NotImplementedError, match="enable_nested_tensor=False")
+    with torch.no_grad(), error:
+        model(torch.zeros(2, 7, 64, device="spyre"), src_key_padding_mask=padding)
+
+
 @pytest.mark.parametrize("batch", [1, 3, 8])
 def test_gpt2_block(batch):
     torch.manual_seed(1)

@@ -151,24 +151,24 @@ private:
                        RankedTensorType::get(shape, elementOf(x)));
   }
 
-  /// A mask [..., time, time] that is true where attention is allowed, or null.
-  Value keepMask() {
+  /// A mask [..., time, time] as attention takes it, or null: true where a key
+  /// is seen, or what is added to the scores.
+  Value attentionMask() {
     Value mask = c.tensorOrNull("mask");
     if (!mask)
       return nullptr;
-    c.require(isBool(elementOf(mask)), "only boolean masks are supported");
-    // The fused operator's mask is true where nothing is attended.
-    Value keep = c.pointwise<NotOp>(typeOf(mask), {mask});
+    // The fused operator's boolean mask is true where nothing is attended.
+    mask = isBool(elementOf(mask)) ? c.pointwise<NotOp>(typeOf(mask), {mask})
+                                   : c.cast(mask, elementOf(source));
     int64_t kind = c.integer("mask_type", 0);
-    if (kind == 1) {
-      // Padding: [batch, time].
-      c.require(rankOf(keep) == 2, "a padding mask must be a matrix");
-      AffineMap map = AffineMap::get(
-          4, 0, {c.b.getAffineDimExpr(0), c.b.getAffineDimExpr(3)},
-          c.b.getContext());
-      return c.view(keep, map, {shapeOf(keep)[0], 1, 1, shapeOf(keep)[1]});
-    }
-    return keep;
+    if (kind != 1)
+      return mask;
+    // Padding: [batch, time].
+    c.require(rankOf(mask) == 2, "a padding mask must be a matrix");
+    AffineMap map =
+        AffineMap::get(4, 0, {c.b.getAffineDimExpr(0), c.b.getAffineDimExpr(3)},
+                       c.b.getContext());
+    return c.view(mask, map, {shapeOf(mask)[0], 1, 1, shapeOf(mask)[1]});
   }
 
   Value attention(Value x) {
@@ -185,8 +185,8 @@ private:
     };
     auto type =
         RankedTensorType::get({batch, heads, time, headSize}, elementOf(x));
-    Value attended = buildAttention(c, part(0), part(1), part(2), keepMask(),
-                                    false, std::nullopt, type)
+    Value attended = buildAttention(c, part(0), part(1), part(2),
+                                    attentionMask(), false, std::nullopt, type)
                          .result;
     AffineMap merge = AffineMap::get(
         3, 0, {d0, d2.floorDiv(headSize), d1, d2 % headSize}, context);
