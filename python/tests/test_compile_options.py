@@ -121,3 +121,12 @@ def test_a_plan_is_for_its_device(tmp_path, monkeypatch):
         "spyre_graph.device = {lxBytesPerCore = 262144 : i64, numCores = 8" in texts[0]
     )
     assert "grid = [8]" in texts[0] and "grid = [32]" in texts[2]
+
+
+@pytest.mark.parametrize("mode", ["default", "max-autotune", "reduce-overhead"])
+def test_modes_of_inductor_change_nothing(mode):
+    x = torch.arange(3.0).to("spyre")
+    f = torch.compile(lambda x: x + 1, backend="spyre", mode=mode)
+    assert f(x).cpu().tolist() == [1, 2, 3]
+    with pytest.raises(Exception, match="option mode: expected default or reference"):
+        torch.compile(lambda x: x + 2, backend="spyre", mode="fastest")(x)

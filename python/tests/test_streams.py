@@ -217,6 +217,13 @@ def test_failure_is_raised_once_at_a_synchronising_call():
     assert torch.equal(z.cpu(), x[:1].cpu())
 
 
+def test_failures_of_operators_that_are_taken_apart_name_them():
+    x = torch.zeros(3, 4, device="spyre")
+    torch.nn.functional.cross_entropy(x, torch.tensor([1, 2, 9], device="spyre"))
+    with pytest.raises(RuntimeError, match=r"aten\.nll_loss.*outside its range"):
+        torch.spyre.synchronize()
+
+
 def test_failure_of_short_work_is_raised_as_late():
     """The launching thread may run the program: its call raises nothing."""
     x = whole(64).to("spyre")

@@ -30,6 +30,10 @@ from torch_spyre.frontend.regions import inline_regions
 from torch_spyre.frontend.traced import TracedGraph, kept_by_pytorch
 from torch_spyre.frontend.updated_arguments import view_updated_arguments
 
+_MODES_OF_INDUCTOR = frozenset(
+    ["lite", "max-autotune", "max-autotune-no-cudagraphs", "reduce-overhead"]
+)
+
 
 class _Decompositions(Mapping[Any, Callable]):
     """The table of decompositions, made when it is read.
@@ -69,10 +73,14 @@ def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Cal
 
     ``_C.compile_options()`` lists the options, docs/reference/options.md explains
     them; what is left out is as ``torch_spyre._inductor.config`` says. Raises
-    ValueError for one that does not exist or is out of range.
+    ValueError for one that does not exist or is out of range. The modes of
+    ``torch.compile(f, mode=...)`` ask for what Inductor does on GPUs: they change
+    nothing.
     """
     if "options" in options:
         options = options.pop("options") or {}
+    elif options.get("mode") in _MODES_OF_INDUCTOR:
+        del options["mode"]
     options = compile_options(options)
     _C.check_compile_options(options)
     with kept_by_pytorch(gm, options) as is_kept:

@@ -50,6 +50,7 @@ from torch_spyre.frontend.importer import (
     RefusedNode,
     StorageSpec,
     is_on_device,
+    trace_of,
     wanted_results,
 )
 from torch_spyre.frontend.operands import Operands
@@ -364,6 +365,11 @@ def _start(operands: Operands) -> tuple[Importer, list[int]]:
     return importer, [storages[i] for i in kind.owner]
 
 
+def _location(call: Call) -> tuple[str, int, str]:
+    """What errors name as the place of an eager operator."""
+    return f"<{call.name}>", 0, call.name
+
+
 def _import_row(
     call: Call,
     arguments: list[Any],
@@ -408,9 +414,8 @@ def _import_row(
             keywords[parameter.name] = arguments[index]
         else:
             positional.append(arguments[index])
-    location = [(f"<{call.name}>", 0, call.name)]
     ids = importer.add_call(
-        str(call.functional), positional, keywords, metas, operand, location
+        str(call.functional), positional, keywords, metas, operand, [_location(call)]
     )
     results = [
         _C.ValueId(i) if is_on_device(m) else m for i, m in zip(ids, metas, strict=True)
@@ -536,6 +541,8 @@ def _trace(
     except Exception as error:
         raise _C.UnsupportedOp(f"cannot be decomposed: {error}") from error
     traced.graph.eliminate_dead_code()
+    for node in traced.graph.nodes:
+        node.meta["stack_trace"] = trace_of([_location(call)])
     return traced.graph, fakes, sizes
 
 

@@ -67,6 +67,14 @@ def location_of(node: Node) -> list[tuple[str, int, str]]:
     return list(_frames_of(node.meta.get("stack_trace") or ""))
 
 
+def trace_of(frames: list[tuple[str, int, str]]) -> str:
+    """What ``location_of`` reads as these frames."""
+    return "".join(
+        f'File "{file}", line {line}, in {text}\n'
+        for file, line, text in reversed(frames)
+    )
+
+
 @functools.lru_cache(maxsize=256)
 def _frames_of(stack_trace: str) -> tuple[tuple[str, int, str], ...]:
     """Read once for layers that are alike: their nodes come from the same lines."""
