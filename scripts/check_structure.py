@@ -206,6 +206,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "Torch/Eager": {
         "Conversion/ATenToSpyreGraph",
+        "Device",
         "Torch/Launch",
         "Torch/Storage",
     },

@@ -78,6 +78,8 @@ public:
   Operand operand(StringRef name) const;
   /// A number as immediate: f32, i64 or i1.
   TypedAttr scalar(StringRef name) const;
+  /// As operand(), of what elements of `type` may become: see immElement().
+  Operand element(StringRef name, Type type) const;
   int64_t integer(StringRef name, std::optional<int64_t> byDefault = {}) const;
   double number(StringRef name, std::optional<double> byDefault = {}) const;
   bool flag(StringRef name, bool byDefault = false) const;
@@ -103,6 +105,10 @@ public:
 
   // Building.
   TypedAttr imm(double value) const { return b.getF32FloatAttr(value); }
+  /// A value that elements of a type get. A finite one is the nearest that is
+  /// finite on the device, where bfloat16 reaches 8.6e9 instead of 3e38: its
+  /// most negative number hides keys in masks of attention.
+  TypedAttr immElement(double value, Type type) const;
   TypedAttr immInt(int64_t value) const { return b.getI64IntegerAttr(value); }
   /// A number as an integer: towards zero, to the nearest that fits, NaN as 0.
   TypedAttr immWhole(double value) const;

@@ -2,6 +2,7 @@
 //===- ATenTable.cpp - Looking up and running rows --------------*- C++ -*-===//
 
 #include "ATenCall.h"
+#include "Spyre/Device/DL16.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"
@@ -11,6 +12,7 @@
 #include "mlir/IR/Verifier.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -114,6 +116,13 @@ Operand ATenCall::operand(StringRef parameter) const {
     if (const auto *size = std::get_if<::spyre::SizeExpr>(&argument->value))
       return sizeNumber(getSizeExpr(*size, b.getContext()));
   return scalar(parameter);
+}
+
+Operand ATenCall::element(StringRef parameter, Type type) const {
+  Operand result = operand(parameter);
+  if (auto number = dyn_cast_if_present<FloatAttr>(result.number))
+    return immElement(number.getValueAsDouble(), type);
+  return result;
 }
 
 TypedAttr ATenCall::scalar(StringRef parameter) const {
@@ -234,6 +243,13 @@ SmallVector<int64_t> ATenCall::dims(StringRef parameter, int64_t rank) const {
     result = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   llvm::sort(result);
   return result;
+}
+
+TypedAttr ATenCall::immElement(double value, Type type) const {
+  constexpr double kLargest = ::spyre::kLargestDL16;
+  if (type.isBF16() && std::isfinite(value))
+    value = std::clamp(value, -kLargest, kLargest);
+  return imm(value);
 }
 
 TypedAttr ATenCall::immWhole(double value) const {

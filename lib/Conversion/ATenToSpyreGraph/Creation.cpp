@@ -12,7 +12,7 @@ static Value lowerFull(ATenCall &c, double value) {
   RankedTensorType type = c.type();
   Type element = type.getElementType();
   if (isa<FloatType>(element))
-    return c.full(type, c.imm(value));
+    return c.full(type, c.immElement(value, element));
   if (isBool(element))
     return c.full(type, c.b.getBoolAttr(value != 0));
   return c.full(type, c.immWhole(value));

@@ -157,7 +157,8 @@ static Value lowerPad(ATenCall &c) {
   }
   Type element = type.getElementType();
   double value = c.number("value", 0.0);
-  TypedAttr number = isa<FloatType>(element) ? c.imm(value) : c.immWhole(value);
+  TypedAttr number = isa<FloatType>(element) ? c.immElement(value, element)
+                                             : c.immWhole(value);
   bool keepsAll = !indexed && type.getShape() == ArrayRef<int64_t>(extents) &&
                   c.resultSizes() == sizes;
   Value init = keepsAll ? c.empty(type)

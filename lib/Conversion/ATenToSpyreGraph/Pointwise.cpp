@@ -163,12 +163,15 @@ static void addArithmetic(ATenTable &table) {
 
 static Value lowerClamp(ATenCall &c, StringRef low, StringRef high) {
   Value x = c.tensor("self");
-  c.require(c.has(low) || c.has(high), "expects a lower or an upper bound");
-  if (!c.has(high))
-    return c.pointwise<MaximumOp>(c.type(), {x, c.operand(low)});
-  if (!c.has(low))
-    return c.pointwise<MinimumOp>(c.type(), {x, c.operand(high)});
-  return c.pointwise<ClampOp>(c.type(), {x, c.operand(low), c.operand(high)});
+  Type element = c.type().getElementType();
+  auto has = [&](StringRef name) { return !name.empty() && c.has(name); };
+  c.require(has(low) || has(high), "expects a lower or an upper bound");
+  if (!has(high))
+    return c.pointwise<MaximumOp>(c.type(), {x, c.element(low, element)});
+  if (!has(low))
+    return c.pointwise<MinimumOp>(c.type(), {x, c.element(high, element)});
+  return c.pointwise<ClampOp>(
+      c.type(), {x, c.element(low, element), c.element(high, element)});
 }
 
 static void addUnaryRows(ATenTable &table) {
@@ -234,15 +237,9 @@ static void addUnaryRows(ATenTable &table) {
             "self min max",
             [](ATenCall &c) { return lowerClamp(c, "min", "max"); });
   table.add({"aten.clamp_min.default", "aten.clamp_min.Tensor"}, "self min",
-            [](ATenCall &c) {
-              return c.pointwise<MaximumOp>(
-                  c.type(), {c.tensor("self"), c.operand("min")});
-            });
+            [](ATenCall &c) { return lowerClamp(c, "min", ""); });
   table.add({"aten.clamp_max.default", "aten.clamp_max.Tensor"}, "self max",
-            [](ATenCall &c) {
-              return c.pointwise<MinimumOp>(
-                  c.type(), {c.tensor("self"), c.operand("max")});
-            });
+            [](ATenCall &c) { return lowerClamp(c, "", "max"); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -386,14 +383,15 @@ static void addLogic(ATenTable &table) {
   table.add({"aten.where.self", "aten.where.Scalar", "aten.where.ScalarSelf",
              "aten.where.ScalarOther"},
             "condition self other", [](ATenCall &c) {
-              return c.pointwise<WhereOp>(c.type(), {c.tensor("condition"),
-                                                     c.operand("self"),
-                                                     c.operand("other")});
+              Type element = c.type().getElementType();
+              return c.pointwise<WhereOp>(
+                  c.type(), {c.tensor("condition"), c.element("self", element),
+                             c.element("other", element)});
             });
   table.add({"aten.masked_fill.Scalar", "aten.masked_fill.Tensor"},
             "self mask value", [](ATenCall &c) {
               Value self = c.tensor("self");
-              Operand value = c.operand("value");
+              Operand value = c.element("value", elementOf(self));
               // The value takes self's type, whatever its own.
               if (value.number && isa<IntegerType>(elementOf(self)) &&
                   isa<FloatAttr>(value.number))

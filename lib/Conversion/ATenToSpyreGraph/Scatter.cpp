@@ -242,7 +242,7 @@ static Value emptyLike(ATenCall &c, Value other, Type element,
 /// What a scatter writes: a tensor, or a number.
 static Operand getSource(ATenCall &c, Value self) {
   if (!c.isTensor("src"))
-    return c.scalar("src");
+    return c.element("src", elementOf(self));
   Value source = asLine(c, c.tensor("src"));
   // An index without elements may have any rank, and so may its source.
   if (rankOf(source) != rankOf(self) && typeOf(source).getNumElements() == 0)

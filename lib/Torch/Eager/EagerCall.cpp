@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "EagerCall.h"
 #include "../Storage/StorageFormatting.h"
+#include "Spyre/Device/DL16.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spyre::pytorch {
 
@@ -24,7 +26,7 @@ bool Call::add(const c10::IValue &value) {
   }
   if (value.isDouble()) {
     append('d');
-    numbers.push_back(value.toDouble());
+    addNumber(value.toDouble());
     return true;
   }
   if (value.isString()) {
@@ -69,6 +71,16 @@ void Call::appendOrder(c10::ArrayRef<int64_t> strides) {
                       [&](int64_t other) { return other < stride; })));
 }
 
+void Call::addNumber(double number) {
+  // Rows of the ATen table ask whether the device's 16 bits have it.
+  if (std::isfinite(number) && std::abs(number) > kLargestDL16) {
+    append('h');
+    append(std::bit_cast<int64_t>(number));
+  } else {
+    numbers.push_back(number);
+  }
+}
+
 bool Call::addTensor(const at::Tensor &tensor) {
   if (!tensor.defined()) {
     append('u');
@@ -82,7 +94,7 @@ bool Call::addTensor(const at::Tensor &tensor) {
     if (tensor.is_complex() || tensor.is_quantized())
       return false;
     if (tensor.is_floating_point()) {
-      numbers.push_back(tensor.item().toDouble());
+      addNumber(tensor.item().toDouble());
       return true;
     }
     key.append(static_cast<const char *>(tensor.const_data_ptr()),

@@ -106,6 +106,7 @@ private:
   /// In which order the dimensions lie.
   void appendOrder(c10::ArrayRef<int64_t> strides);
   bool addTensor(const at::Tensor &tensor);
+  void addNumber(double number);
 
   std::vector<const SpyreStorageImpl *> storages;
   bool leavesOutSizes;

@@ -38,6 +38,7 @@ from torch_spyre.frontend.eager_calls import (
     call_of,
     check_written,
     count_sizes,
+    is_beyond_device,
     leaves,
     resize_written,
     with_sizes,
@@ -396,7 +397,8 @@ def _import_row(
         is_whole = isinstance(value, WholeNumber) or hasattr(value, "is_whole_number")
         if is_number:
             value = value.item()
-        if generic and (isinstance(value, float) or is_whole):
+        is_any = isinstance(value, float) and not is_beyond_device(value)
+        if generic and (is_any or is_whole):
             numbers += 1
             dtype = operands.tensors[0].dtype if is_whole else torch.float32
             layout = _C.SpyreTensorLayout([], dtype)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions.table import all_decompositions
 from torch_spyre.frontend.host_numbers import is_spyre
 from torch_spyre.frontend.importer import is_view
+
+#: kLargestDL16 of include/Spyre/Device/DL16.h.
+_LARGEST = (2 - 2 / 512) * 2.0**32
 
 #: Results have sizes, strides and dtype of the first argument.
 LIKE_SELF = {
@@ -133,6 +137,14 @@ def leaves(values: Any) -> Iterator[torch.Tensor]:
 
 class WholeNumber(int):
     """A number that meets integers, and may be an argument of the program."""
+
+
+def is_beyond_device(number: float) -> bool:
+    """Whether it is finite, but not in the device's 16 bits.
+
+    Rows of the ATen table know such numbers: they are in programs, not arguments.
+    """
+    return _LARGEST < abs(number) < math.inf
 
 
 class SizeNumber(int):
