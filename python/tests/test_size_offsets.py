@@ -135,6 +135,21 @@ def test_quotients():
     assert [num_sizes(p) for p in parts_since(before)] == [2]
 
 
+def test_quotients_that_may_be_zero(capfd):
+    """Only sizes at which they are not may share a program: no symbol is 0."""
+
+    def function(x):
+        third = x.shape[0] // 3
+        return x.narrow(0, third, third), x.square()
+
+    f = compiled(function, dynamic=True)
+    for size in (128, 2, 64, 3, 129, 2, 5):
+        x = values((size, 5), torch.float16, size, -4, 4).round()
+        for actual, wanted in zip(run(f, x, dims=()), function(x), strict=True):
+            assert_exact(actual, wanted, f"s = {size}")
+    assert "error" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_rows_stored_at_offsets_that_vary(rows):
     """Of a tensor of one size: the offset is the size of another one."""

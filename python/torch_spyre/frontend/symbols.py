@@ -385,8 +385,9 @@ class Binding:
         raise _C.UnsupportedOp(f"a size of {expr}")
 
     def _quotient(self, expr: Any) -> int:
-        """The symbol that stands for (n x symbol + rest) // divisor, which are all at
-        least 0. Raises UnsupportedOp for other quotients.
+        """The symbol that stands for (n x symbol + rest) // divisor, where n and rest
+        are at least 0, and narrows the range to where the quotient is at least 1.
+        Raises UnsupportedOp for other quotients.
         """
         if expr in self._quotients:
             return self._quotients[expr][0]
@@ -397,6 +398,7 @@ class Binding:
             if (
                 all(n.is_Integer and n >= 0 for n in (factor, rest, divisor - 1))
                 and dividend == factor * symbols[0] + rest
+                and self._narrow(dividend - divisor)
             ):
                 number = len(self.symbols)
                 self.symbols.append(Symbol(f"q{number}", 0, None, 0, None))
