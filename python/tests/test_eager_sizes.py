@@ -197,6 +197,25 @@ def test_sizes_and_numbers_vary():
     programs.assert_few()
 
 
+@pytest.mark.parametrize("function", [torch.square, torch.neg, torch.cumsum])
+def test_resized_results_lie_as_on_the_cpu(function):
+    x, numbers = whole(3, 5, 70), (0,) * (function is torch.cumsum)
+    for view in (
+        lambda t: t.transpose(0, 2),
+        lambda t: t[:, :, ::2],
+        lambda t: t.permute(1, 2, 0)[1:],
+        lambda t: t[:1].expand(3, 5, 70),
+    ):
+        for _ in range(2):
+            host, device = (
+                torch.empty(0, dtype=F16, device=d) for d in ("cpu", "spyre")
+            )
+            function(view(x), *numbers, out=host)
+            function(view(x.to("spyre")), *numbers, out=device)
+            assert device.stride() == host.stride()
+            assert_exact(device.cpu(), host)
+
+
 def test_out_and_in_place():
     programs = Programs()
     out = torch.empty(0, dtype=F16, device="spyre")
