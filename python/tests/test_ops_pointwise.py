@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elementwise operators over dtypes, odd shapes and strides."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -211,6 +213,21 @@ def test_extremes(dtype):
             "log": transcendental(lambda x: x.abs().log(), x),
         },
         [x.to("spyre")],
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_pairs_of_extremes(dtype):
+    """Angles and quotients of which one operand, or both, are infinite."""
+    ends = torch.tensor([0.0, -0.0, 1.5, -1.5, 7, -7, math.inf, -math.inf], dtype=dtype)
+    x = ends[:, None].expand(8, 8).contiguous()
+    y = ends[None].expand(8, 8).contiguous()
+    check_all(
+        {
+            "atan2": composite(torch.atan2, x, y),
+            "remainder": rounded(torch.remainder, x, y),
+        },
+        [x.to("spyre"), y.to("spyre")],
     )
 
 

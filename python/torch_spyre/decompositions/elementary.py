@@ -116,8 +116,10 @@ def _negative(x: Tensor) -> Tensor:
 
 
 def _atan2(y: Tensor, x: Tensor) -> Tensor:
-    zero = (x == 0) & (y == 0)
-    angle = torch.where(zero, 0.0, _atan(y.abs() / x.abs()))
+    ratio = y.abs() / x.abs()
+    ratio = torch.where((x == 0) & (y == 0), 0.0, ratio)
+    ratio = torch.where(x.isinf() & y.isinf(), 1.0, ratio)
+    angle = _atan(ratio)
     angle = torch.where(_negative(x), math.pi - angle, angle)
     return torch.where(_negative(y), -angle, angle)
 
