@@ -270,6 +270,9 @@ private:
   /// block; the linear loops are inside the block.
   template <typename Visit>
   void forEachBlock(Visit &&visit) const;
+  /// Calls visit(part) for what stridedParts() returns.
+  template <typename Visit>
+  void forEachStridedPart(Visit &&visit) const;
   template <typename Visit>
   std::string forEachPart(const std::vector<const ViewVal *> &partitions,
                           Visit &&visit);

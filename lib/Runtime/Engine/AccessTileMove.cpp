@@ -181,23 +181,23 @@ bool TileVal::isStrip(int dim) const {
   return false;
 }
 
-std::vector<TileVal::StridedPart> TileVal::stridedParts() const {
+template <typename Visit>
+void TileVal::forEachStridedPart(Visit &&visit) const {
   if (isPartlyOutside || plan->isEnumerated || plan->groups.size() > 1 ||
       numElements == 0)
-    return {};
+    return;
   StridedPart part{};
   part.dim = -1;
   for (const Loop &loop : linearLoops) {
     if (loop.dim == kMaxRank)
-      return {};
+      return;
     part.strides[loop.dim] = loop.memoryStride;
   }
   if (primary >= 0 && plan->groups[primary].vars.size() > 1)
-    return {};
+    return;
   if (primary >= 0 && !plan->groups[primary].vars.empty())
     part.dim = plan->groups[primary].vars[0];
   int64_t size = deviceSize(view.elem);
-  std::vector<StridedPart> parts;
   forEachBlock([&](int64_t memory, int64_t, const Run *run) {
     part.first = view.base + memory * size;
     if (part.dim >= 0) {
@@ -205,16 +205,22 @@ std::vector<TileVal::StridedPart> TileVal::stridedParts() const {
       part.length = run->length;
       part.strides[part.dim] = run->stride;
     }
-    parts.push_back(part);
+    visit(part);
   });
+}
+
+std::vector<TileVal::StridedPart> TileVal::stridedParts() const {
+  std::vector<StridedPart> parts;
+  forEachStridedPart([&](const StridedPart &part) { parts.push_back(part); });
   return parts;
 }
 
 std::optional<TileVal::StridedPart> TileVal::onlyPart() const {
-  std::vector<StridedPart> parts = stridedParts();
-  if (parts.size() != 1)
+  if (primary >= 0 && states[primary].runs.size() != 1)
     return std::nullopt;
-  return parts[0];
+  std::optional<StridedPart> only;
+  forEachStridedPart([&](const StridedPart &part) { only = part; });
+  return only;
 }
 
 bool TileVal::isApart(const StridedPart &part) const {

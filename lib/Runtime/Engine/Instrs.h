@@ -5,7 +5,7 @@
 #define SPYRE_LIB_RUNTIME_ENGINE_INSTRS_H
 
 #include "../Program/PointSet.h"
-#include "ScalarRun.h"
+#include "StructuredLoop.h"
 
 namespace spyre::runtime {
 
@@ -190,12 +190,13 @@ private:
   void run(Core &core, bool mayDefer) const;
 };
 
-class StructuredLoop;
-
 class StoreInstr : public Instr {
 public:
   /// The loop that makes the data and runs here (LoopFusion.cpp), or null.
   std::shared_ptr<const StructuredLoop> maker;
+  /// The loops that lead to it and run here, too, row by row, `maker` being the
+  /// last (LoopRows.cpp).
+  std::vector<RowLoop> rowLoops;
   TensorUse data;
   int tile = 0;
   Elem elem = Elem::F16;

@@ -362,6 +362,7 @@ void StoreInstr::run(Core &core) const {
   checkSizes(core);
   bool isMade = !maker;
   if (!isMade && (core.shadow || !t.plan->partitionSlots.empty())) {
+    StructuredLoop::runDelayed(core, rowLoops);
     maker->run(core);
     isMade = true;
   }
@@ -377,6 +378,11 @@ void StoreInstr::run(Core &core) const {
   if (core.shadow)
     core.shadow->access(core, location, t, true);
   if (!isMade) {
+    if (!rowLoops.empty()) {
+      if (StructuredLoop::runByRows(core, rowLoops, t))
+        return;
+      StructuredLoop::runDelayed(core, rowLoops);
+    }
     if (maker->runInto(core, t))
       return;
     maker->run(core);

@@ -6,6 +6,8 @@
 
 #include "LoopNest.h"
 
+#include <optional>
+
 namespace spyre::runtime {
 
 /// The shape of a block of points: `rows` iterations of one loop times
@@ -47,6 +49,125 @@ private:
   const ScalarProgram &body;
   bool isFirst = true;
   const void *last[StructuredLoop::kMaxOperands] = {};
+};
+
+/// A parallel nest, block by block of its two innermost loops ("rows" and
+/// "columns").
+class StructuredLoop::BlockwiseRun {
+public:
+  BlockwiseRun(const StructuredLoop &instr, Core &core, const Nest &nest);
+  void run();
+
+  /// Runs row after row, when the caller says so: runRow() in ascending order
+  /// without gaps, between the other two.
+  void beginRows();
+  /// Lets the rows be added up where they are made.
+  void addUp(SumOfChain &sum) {
+    sum.reg = body.yields[0];
+    sum.count = size_t(columns.extent);
+    frame.sum = &sum;
+  }
+  void runRow(int64_t row);
+  void endRows();
+
+private:
+  void chooseBlocks();
+  bool canTakeWholeRows() const;
+  void runBlock(int64_t row, int64_t column);
+  void runBody(BlockShape shape);
+  /// Runs rows that are one block each, until operands have to be copied.
+  /// Returns how many.
+  int64_t runRows();
+  void findPlaces(int64_t row, BlockShape shape);
+  void bindOperands(int64_t row, int64_t column, BlockShape shape);
+  void setIndices(int64_t row, int64_t column, BlockShape shape);
+  void writeOutputs(int64_t row, int64_t column, BlockShape shape);
+  void resetOutputs();
+
+  uint8_t *address(int operand, int64_t row, int64_t column) const {
+    return nest.at(operand, odometer.offset[operand] +
+                                row * rows.stride[operand] +
+                                column * columns.stride[operand]);
+  }
+  static Loop unitLoop() {
+    Loop unit{};
+    unit.extent = 1;
+    unit.original = -1;
+    return unit;
+  }
+
+  const StructuredLoop &instr;
+  const ScalarProgram &body;
+  Core &core;
+  const Nest &nest;
+  const Loop unit = unitLoop(); ///< in place of loops that the nest lacks
+  const Loop &columns, &rows;
+  const int numOuter, out0, numYields;
+  int64_t blockRows = 1, blockColumns = 1;
+  /// A yield's register can be the output itself if an operation makes it and
+  /// no other yield shares it.
+  bool isDirect[kMaxOperands];
+  /// An output that the body reads changes where it is.
+  bool readsAnyOutput;
+  ScalarFrame frame;
+  UniformInputs uniform;
+  Odometer<Loop> odometer; ///< of the loops around the blocks
+  /// If each row is one block, and the body reads and writes all operands where
+  /// they are, they are bound once, and move on from row to row.
+  bool movesOn = false;
+  struct Place {
+    int reg;
+    int64_t distance; ///< bytes from one row to the next
+  };
+  Place places[kMaxOperands];
+  int numPlaces = 0;
+};
+
+/// A reduction whose points are added in blocks.
+class StructuredLoop::ReductionRun {
+public:
+  /// Sorts the loops of the nest, which is to stay.
+  ReductionRun(const StructuredLoop &instr, Core &core, Nest &nest);
+  void run();
+  /// Reduces the points of the two inner loops, with the operands this far
+  /// from where the nest has them.
+  void runAt(const int64_t *offset);
+
+  /// The only result of runAt(), if it combines the row of values at `row` as
+  /// they are. Null if it does anything else.
+  float *resultOf(const void *row, const int64_t *offset) const;
+  /// Prepares `sum` to do what runAt() does, if that is the sum of what a chain
+  /// makes of the values at `row`. `chain` keeps the steps.
+  bool prepareSum(const float *row, const int64_t *offset,
+                  std::optional<ChainSteps> &chain, SumOfChain &sum);
+  ReduceOp combiner() const;
+
+private:
+  static Loop unitLoop() {
+    Loop unit{};
+    unit.extent = 1;
+    return unit;
+  }
+  /// Whether there is one result, of one row.
+  bool isOneRow() const {
+    return rowWise && rows.extent == 1 && nest.numLoops == 0 &&
+           isFloat(nest.elem[nest.numInputs]) && columns.isReduction;
+  }
+  void runBlock(const int64_t *offset, int64_t row, int64_t column,
+                BlockShape shape);
+
+  const StructuredLoop &instr;
+  const ScalarProgram &body;
+  Core &core;
+  Nest &nest;
+  /// If `rowWise`, rows are neighbouring output points; otherwise they are
+  /// reduction points.
+  Loop columns = unitLoop(), rows = unitLoop();
+  bool rowWise = false;
+  bool isPlain;     ///< the body yields its input, which is reduced directly
+  bool isSumOfRows; ///< of floats
+  ScalarFrame frame;
+  UniformInputs uniform;
 };
 
 /// Writes a register to the block's place in an output, which is DL16 codes if

@@ -177,9 +177,7 @@ void StructuredLoop::runNest(Core &core, Nest &nest) const {
   }
 }
 
-/// Whether a view is of so much device memory that the caches will not hold all
-/// of it when another kernel reads it: half of a usual last one.
-static bool exceedsCaches(const ViewVal &view) {
+bool spyre::runtime::exceedsCaches(const ViewVal &view) {
   constexpr int64_t least = 16 << 20;
   if (view.isLX)
     return false;

@@ -67,6 +67,10 @@ struct StructuredLoop::MatrixLoops {
   int left, right; ///< numbers of the operands
 };
 
+/// Whether a view is of so much device memory that the caches will not hold all
+/// of it when another kernel reads it: half of a usual last one.
+bool exceedsCaches(const ViewVal &view);
+
 /// A factor of a matrix product that is read as codes.
 struct StructuredLoop::FactorOfCodes {
   int operand;

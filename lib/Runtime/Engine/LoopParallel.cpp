@@ -67,53 +67,6 @@ static bool isDense(BlockShape shape, int64_t rowStride, int64_t columnStride) {
          (shape.rows == 1 || rowStride == shape.columns);
 }
 
-/// A parallel nest, block by block of its two innermost loops ("rows" and
-/// "columns").
-class StructuredLoop::BlockwiseRun {
-public:
-  BlockwiseRun(const StructuredLoop &instr, Core &core, const Nest &nest);
-  void run();
-
-private:
-  void chooseBlocks();
-  bool canTakeWholeRows() const;
-  void runBlock(int64_t row, int64_t column);
-  void runBody(BlockShape shape);
-  int64_t runRows();
-  void bindOperands(int64_t row, int64_t column, BlockShape shape);
-  void setIndices(int64_t row, int64_t column, BlockShape shape);
-  void writeOutputs(int64_t row, int64_t column, BlockShape shape);
-
-  uint8_t *address(int operand, int64_t row, int64_t column) const {
-    return nest.at(operand, odometer.offset[operand] +
-                                row * rows.stride[operand] +
-                                column * columns.stride[operand]);
-  }
-  static Loop unitLoop() {
-    Loop unit{};
-    unit.extent = 1;
-    unit.original = -1;
-    return unit;
-  }
-
-  const StructuredLoop &instr;
-  const ScalarProgram &body;
-  Core &core;
-  const Nest &nest;
-  const Loop unit = unitLoop(); ///< in place of loops that the nest lacks
-  const Loop &columns, &rows;
-  const int numOuter, out0, numYields;
-  int64_t blockRows = 1, blockColumns = 1;
-  /// A yield's register can be the output itself if an operation makes it and
-  /// no other yield shares it.
-  bool isDirect[kMaxOperands];
-  /// An output that the body reads changes where it is.
-  bool readsAnyOutput;
-  ScalarFrame frame;
-  UniformInputs uniform;
-  Odometer<Loop> odometer; ///< of the loops around the blocks
-};
-
 StructuredLoop::BlockwiseRun::BlockwiseRun(const StructuredLoop &instr,
                                            Core &core, const Nest &nest)
     : instr(instr), body(instr.body), core(core), nest(nest),
@@ -186,45 +139,59 @@ void StructuredLoop::BlockwiseRun::runBody(BlockShape shape) {
              keepUniform);
 }
 
-/// If each row is one block, and the body reads and writes all operands where
-/// they are, they are bound once, and move on from row to row. Returns the
-/// number of rows that have run.
 int64_t StructuredLoop::BlockwiseRun::runRows() {
-  if (blockRows != 1 || blockColumns != columns.extent || rows.extent == 1 ||
-      readsAnyOutput || instr.hasIndex)
+  if (blockRows != 1 || rows.extent == 1)
     return 0;
+  beginRows();
+  int64_t row = 0;
+  while (movesOn && row < rows.extent)
+    runRow(row++);
+  endRows();
+  return row;
+}
+
+void StructuredLoop::BlockwiseRun::beginRows() {
+  blockRows = 1;
+  numPlaces = 0;
+  movesOn =
+      blockColumns == columns.extent && !readsAnyOutput && !instr.hasIndex;
+}
+
+void StructuredLoop::BlockwiseRun::runRow(int64_t row) {
+  if (!movesOn) {
+    for (int64_t column = 0; column < columns.extent; column += blockColumns)
+      runBlock(row, column);
+    return;
+  }
   BlockShape shape{1, columns.extent};
-  bindOperands(0, 0, shape);
-  struct Place {
-    int reg;
-    int64_t distance; ///< bytes from one row to the next
-  };
-  Place places[kMaxOperands];
-  int numPlaces = 0;
-  bool isInPlace = true;
+  if (numPlaces == 0)
+    findPlaces(row, shape);
+  else
+    for (int i = 0; i < numPlaces; ++i)
+      frame.ptr[places[i].reg] =
+          static_cast<uint8_t *>(frame.ptr[places[i].reg]) + places[i].distance;
+  runBody(shape);
+  for (int y = 0; y < numYields; ++y)
+    movesOn &= frame.step[body.yields[y]] == 1;
+  if (!movesOn)
+    writeOutputs(row, 0, shape);
+}
+
+void StructuredLoop::BlockwiseRun::findPlaces(int64_t row, BlockShape shape) {
+  bindOperands(row, 0, shape);
   auto add = [&](int reg, int k) {
     places[numPlaces++] = {reg, address(k, 1, 0) - address(k, 0, 0)};
-    isInPlace &= frame.ptr[reg] == address(k, 0, 0);
+    movesOn &= frame.ptr[reg] == address(k, row, 0);
   };
   for (int k = 0; k < out0; ++k)
     add(body.inputs[k], k);
   for (int y = 0; y < numYields; ++y)
     add(body.yields[y], out0 + y);
-  int64_t row = 0;
-  while (true) {
-    runBody(shape);
-    for (int y = 0; y < numYields; ++y)
-      isInPlace &= frame.step[body.yields[y]] == 1;
-    if (!isInPlace || ++row == rows.extent)
-      break;
-    for (int i = 0; i < numPlaces; ++i)
-      frame.ptr[places[i].reg] =
-          static_cast<uint8_t *>(frame.ptr[places[i].reg]) + places[i].distance;
-  }
-  if (isInPlace)
-    --row;
-  writeOutputs(row, 0, shape);
-  return row + 1;
+}
+
+void StructuredLoop::BlockwiseRun::endRows() {
+  if (movesOn && numPlaces > 0)
+    resetOutputs();
 }
 
 void StructuredLoop::BlockwiseRun::bindOperands(int64_t row, int64_t column,
@@ -281,8 +248,15 @@ void StructuredLoop::BlockwiseRun::writeOutputs(int64_t row, int64_t column,
     }
     writeOutput(frame, reg, nest.elem[k], address(k, row, column), shape,
                 rows.stride[k], columns.stride[k], nest.codes == k);
-    frame.ptr[reg] = isDirect[y] ? scratchBuffer(core, body.scratch[reg]) : own;
+    frame.ptr[reg] = own;
   }
+  resetOutputs();
+}
+
+void StructuredLoop::BlockwiseRun::resetOutputs() {
+  for (int y = 0; y < numYields; ++y)
+    if (int reg = body.yields[y]; isDirect[y])
+      frame.ptr[reg] = scratchBuffer(core, body.scratch[reg]);
   frame.codes = -1;
 }
 

@@ -196,7 +196,9 @@ void StructuredLoop::reduceInput(const Core &core, const Nest &nest,
       rows.stride[0], acc);
 }
 
-void StructuredLoop::runReduction(Core &core, Nest &nest) const {
+StructuredLoop::ReductionRun::ReductionRun(const StructuredLoop &instr,
+                                           Core &core, Nest &nest)
+    : instr(instr), body(instr.body), core(core), nest(nest), uniform(body) {
   simplify(nest);
   int out = nest.numInputs;
   auto firstOf = [&](auto &&predicate) {
@@ -212,20 +214,15 @@ void StructuredLoop::runReduction(Core &core, Nest &nest) const {
   int inner = firstOf([&](const Loop &l) { return l.stride[0] == 1; });
   if (inner < 0)
     inner = firstOf([](const Loop &l) { return l.isReduction; });
-  bool rowWise = inner < 0 || nest.loops[inner].isReduction;
+  rowWise = inner < 0 || nest.loops[inner].isReduction;
   if (!rowWise && nest.loops[inner].stride[out] != 1) {
     inner = firstOf([](const Loop &l) { return l.isReduction; });
     rowWise = true;
   }
-  Loop unit{};
-  unit.extent = 1;
-  Loop columns = unit, rows = unit;
   if (inner >= 0) {
     columns = nest.loops[inner];
     nest.erase(inner);
   }
-  // If row-wise, rows are neighbouring output points; otherwise they are
-  // reduction points.
   int rowLoop = firstOf([&](const Loop &l) {
     return rowWise ? !l.isReduction && l.stride[out] == 1 : l.isReduction;
   });
@@ -233,59 +230,112 @@ void StructuredLoop::runReduction(Core &core, Nest &nest) const {
     rows = nest.loops[rowLoop];
     nest.erase(rowLoop);
   }
-
-  // If the body yields its input, the input is reduced directly.
-  bool isPlain = body.yieldsInput() && isFloat(nest.elem[0]);
-  bool isSumOfRows = rowWise && isFloat(nest.elem[out]) &&
-                     combiner == ReduceOp::Sum && !core.shadow;
-  ScalarFrame frame;
+  isPlain = body.yieldsInput() && isFloat(nest.elem[0]);
+  isSumOfRows = rowWise && isFloat(nest.elem[out]) &&
+                instr.combiner == ReduceOp::Sum && !core.shadow;
   enterProgram(core, body, frame);
-  UniformInputs uniform(body);
+}
+
+void StructuredLoop::ReductionRun::run() {
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
-  do {
-    uint8_t *acc = nest.at(out, odometer.offset[out]);
-    size_t accSize = hostSize(nest.elem[out]);
-    if (isPlain && columns.stride[0] == 1) {
-      reduceInput(core, nest, odometer.offset[0], rows, columns, rowWise,
-                  reinterpret_cast<float *>(acc));
-      continue;
-    }
-    int64_t blockColumns = std::min(columns.extent, kBlock);
-    int64_t blockRows =
-        std::min(rows.extent, std::max<int64_t>(kBlock / columns.extent, 1));
-    // The loop over columns is outside, so that the accumulators of a block
-    // stay in the cache. Each output adds its points in the same order either
-    // way.
-    for (int64_t column = 0; column < columns.extent; column += blockColumns) {
-      for (int64_t row = 0; row < rows.extent; row += blockRows) {
-        BlockShape shape{std::min(blockRows, rows.extent - row),
-                         std::min(blockColumns, columns.extent - column)};
-        for (int i = 0; i < nest.numInputs; ++i)
-          bindInput(core, frame, body.inputs[i], nest.elem[i],
-                    nest.at(i, odometer.offset[i] + row * rows.stride[i] +
-                                   column * columns.stride[i]),
-                    shape, rows.stride[i], columns.stride[i],
-                    body.numScratch + i);
-        if (isSumOfRows && sumChainRows(core, *this, frame, shape,
-                                        reinterpret_cast<float *>(acc) + row))
-          continue;
-        runProgram(core, body, frame, size_t(shape.rows * shape.columns),
-                   uniform.areAsBefore(frame, nest.numInputs));
-        int reg = body.yields[0];
-        const void *x = frame.ptr[reg];
-        if (frame.step[reg] == 0) {
-          void *spread =
-              scratchBuffer(core, body.numScratch + nest.numOperands);
-          size_t count[1] = {size_t(shape.rows * shape.columns)};
-          ptrdiff_t one[1] = {1}, zero[1] = {0};
-          copyBox(nest.elem[out], spread, one, x, zero, count, 1);
-          x = spread;
-        }
-        foldBlock(core, *this, nest.elem[out], rowWise, x, shape,
-                  acc + (rowWise ? row : column) * accSize);
-      }
-    }
-  } while (odometer.next());
+  do
+    runAt(odometer.offset);
+  while (odometer.next());
+}
+
+void StructuredLoop::ReductionRun::runAt(const int64_t *offset) {
+  if (isPlain && columns.stride[0] == 1) {
+    int out = nest.numInputs;
+    return instr.reduceInput(
+        core, nest, offset[0], rows, columns, rowWise,
+        reinterpret_cast<float *>(nest.at(out, offset[out])));
+  }
+  int64_t blockColumns = std::min(columns.extent, kBlock);
+  int64_t blockRows =
+      std::min(rows.extent, std::max<int64_t>(kBlock / columns.extent, 1));
+  // The loop over columns is outside, so that the accumulators of a block
+  // stay in the cache. Each output adds its points in the same order either
+  // way.
+  for (int64_t column = 0; column < columns.extent; column += blockColumns)
+    for (int64_t row = 0; row < rows.extent; row += blockRows)
+      runBlock(offset, row, column,
+               {std::min(blockRows, rows.extent - row),
+                std::min(blockColumns, columns.extent - column)});
+}
+
+ReduceOp StructuredLoop::ReductionRun::combiner() const {
+  return combinerFor(instr.combiner, nest.elem[0], core.ieee);
+}
+
+float *StructuredLoop::ReductionRun::resultOf(const void *row,
+                                              const int64_t *offset) const {
+  if (!isOneRow() || !isPlain || columns.stride[0] != 1 ||
+      nest.at(0, offset[0]) != row)
+    return nullptr;
+  int out = nest.numInputs;
+  return reinterpret_cast<float *>(nest.at(out, offset[out]));
+}
+
+bool StructuredLoop::ReductionRun::prepareSum(const float *row,
+                                              const int64_t *offset,
+                                              std::optional<ChainSteps> &chain,
+                                              SumOfChain &sum) {
+  if (!isOneRow() || !isSumOfRows)
+    return false;
+  int out = nest.numInputs;
+  sum.acc = reinterpret_cast<float *>(nest.at(out, offset[out]));
+  sum.row = row;
+  sum.numSteps = 0;
+  sum.isDone = false;
+  if (resultOf(row, offset))
+    return true;
+  if (!body.isChain() || body.ops[0].elem != Elem::F16)
+    return false;
+  for (int i = 0; i < nest.numInputs; ++i) {
+    if (columns.stride[i] != 0 && columns.stride[i] != 1)
+      return false;
+    bindInput(core, frame, body.inputs[i], nest.elem[i], nest.at(i, offset[i]),
+              {1, columns.extent}, 0, columns.stride[i], body.numScratch + i);
+  }
+  const ScalarOp &op = body.ops[0];
+  if (frame.ptr[op.a] != row || frame.step[op.a] != 1)
+    return false;
+  chain.emplace(&op, frame, core.ieee);
+  sum.steps = chain->steps;
+  sum.numSteps = op.chain;
+  return true;
+}
+
+void StructuredLoop::ReductionRun::runBlock(const int64_t *offset, int64_t row,
+                                            int64_t column, BlockShape shape) {
+  for (int i = 0; i < nest.numInputs; ++i)
+    bindInput(core, frame, body.inputs[i], nest.elem[i],
+              nest.at(i, offset[i] + row * rows.stride[i] +
+                             column * columns.stride[i]),
+              shape, rows.stride[i], columns.stride[i], body.numScratch + i);
+  int out = nest.numInputs;
+  Elem elem = nest.elem[out];
+  uint8_t *acc = nest.at(out, offset[out]);
+  if (isSumOfRows && sumChainRows(core, instr, frame, shape,
+                                  reinterpret_cast<float *>(acc) + row))
+    return;
+  runProgram(core, body, frame, size_t(shape.rows * shape.columns),
+             uniform.areAsBefore(frame, nest.numInputs));
+  int reg = body.yields[0];
+  const void *x = frame.ptr[reg];
+  if (frame.step[reg] == 0) {
+    void *spread = scratchBuffer(core, body.numScratch + nest.numOperands);
+    size_t count[1] = {size_t(shape.rows * shape.columns)};
+    ptrdiff_t one[1] = {1}, zero[1] = {0};
+    copyBox(elem, spread, one, x, zero, count, 1);
+    x = spread;
+  }
+  foldBlock(core, instr, elem, rowWise, x, shape,
+            acc + (rowWise ? row : column) * int64_t(hostSize(elem)));
+}
+
+void StructuredLoop::runReduction(Core &core, Nest &nest) const {
+  ReductionRun(*this, core, nest).run();
 }
 
 //===----------------------------------------------------------------------===//

@@ -194,6 +194,36 @@ static void *placeOf(Core &core, const ScalarProgram &program,
   return frame.ptr[reg];
 }
 
+/// Whether the sum of the chain that `op` ends is to be made beside it.
+static bool isSummed(const Core &core, const ScalarOp &op,
+                     const ScalarFrame &frame, size_t n) {
+  return frame.sum && frame.sum->reg == op.dst && frame.sum->count == n &&
+         frame.ptr[op.dst] == frame.sum->row && op.elem == Elem::F16 &&
+         !core.ieee && !core.shadow;
+}
+
+/// runChain() with a sum.
+static void runSummedChain(Core &core, const float *x, size_t step,
+                           ChainSteps &chain, unsigned numSteps, float *result,
+                           SumOfChain &sum) {
+  ChainStep summing[kMaxChain];
+  std::copy_n(sum.steps, sum.numSteps, summing);
+  // Sums of chains are added block by block.
+  size_t block = sum.numSteps == 0 ? sum.count : size_t(kBlock);
+  for (size_t begin = 0; begin < sum.count; begin += block) {
+    size_t count = std::min(block, sum.count - begin);
+    kernels().chainAndSum(x, step, chain.steps, numSteps, result, summing,
+                          sum.numSteps, count, sum.acc, &core.readAhead);
+    x += step * count;
+    result += count;
+    for (unsigned s = 0; s < numSteps; ++s)
+      chain.steps[s].x += chain.steps[s].step * count;
+    for (unsigned s = 0; s < sum.numSteps; ++s)
+      summing[s].x += summing[s].step * count;
+  }
+  sum.isDone = true;
+}
+
 /// Runs `op` and the rest of its chain. The result goes to the address that
 /// `frame.ptr` has for the last operation.
 static void runChain(Core &core, const ScalarProgram &program,
@@ -205,6 +235,10 @@ static void runChain(Core &core, const ScalarProgram &program,
     return kernels().chainToCodes(static_cast<const float *>(frame.ptr[op->a]),
                                   frame.step[op->a], chain.steps, op->chain,
                                   result, n, &core.readAhead, frame.pastCaches);
+  if (isSummed(core, op[op->chain - 1], frame, n))
+    return runSummedChain(core, static_cast<const float *>(frame.ptr[op->a]),
+                          frame.step[op->a], chain, op->chain,
+                          static_cast<float *>(result), *frame.sum);
   kernels().chain(static_cast<const float *>(frame.ptr[op->a]),
                   frame.step[op->a], chain.steps, op->chain,
                   static_cast<float *>(result), n,
@@ -215,10 +249,15 @@ static void runChain(Core &core, const ScalarProgram &program,
 static void runExpOfChain(Core &core, const ScalarProgram &program,
                           const ScalarOp *op, ScalarFrame &frame, size_t n) {
   ChainSteps chain(op, frame, core.ieee);
-  void *result = placeOf(core, program, frame, op[op->chain].dst);
+  const ScalarOp &last = op[op->chain];
+  void *result = placeOf(core, program, frame, last.dst);
+  bool sums = isSummed(core, last, frame, n) && frame.sum->numSteps == 0;
   kernels().expOfChain(static_cast<const float *>(frame.ptr[op->a]),
                        frame.step[op->a], chain.steps, op->chain,
-                       static_cast<float *>(result), n, &core.readAhead);
+                       static_cast<float *>(result), n,
+                       sums ? frame.sum->acc : nullptr, &core.readAhead);
+  if (sums)
+    frame.sum->isDone = true;
 }
 
 namespace {
@@ -447,7 +486,9 @@ void spyre::runtime::runProgram(Core &core, const ScalarProgram &program,
       runExpOfChain(core, program, &op, frame, n);
       at += op.chain;
       continue;
-    } else if ((op.chain > 1 || frame.codes == op.dst) && !core.shadow) {
+    } else if ((op.chain > 1 || frame.codes == op.dst ||
+                (op.chain == 1 && isSummed(core, op, frame, n))) &&
+               !core.shadow) {
       runChain(core, program, &op, frame, n);
       at += op.chain - 1;
       continue;

@@ -14,6 +14,17 @@ namespace spyre::runtime {
 /// The most points of a block, except for bodies that need no scratch buffers.
 constexpr int64_t kBlock = 2048;
 
+/// The sum of a row, which another body makes of what a chain makes.
+struct SumOfChain {
+  const void *row = nullptr;        ///< where the chain puts its results
+  int reg = -1;                     ///< the result of the chain
+  size_t count = 0;                 ///< points of the row
+  const ChainStep *steps = nullptr; ///< from the chain's result to summands
+  unsigned numSteps = 0;
+  float *acc = nullptr;
+  bool isDone = false; ///< whether the chain has added it to *acc
+};
+
 /// The registers of a body that is running.
 struct ScalarFrame {
   static constexpr int kMaxRegs = ScalarProgram::kMaxRegs;
@@ -27,6 +38,8 @@ struct ScalarFrame {
   int64_t indexExtent[kMaxRank * 2];
   /// The result of a chain that is written as DL16 codes, or -1.
   int codes = -1;
+  /// What to add up beside a chain, or null.
+  SumOfChain *sum = nullptr;
   /// How these are written (KernelTable::chainToCodes).
   bool pastCaches = false;
 };

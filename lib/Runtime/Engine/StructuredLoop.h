@@ -36,6 +36,16 @@ struct LoopOperand {
   std::vector<MapResult> map;
 };
 
+class StructuredLoop;
+
+/// One of the loops of a store that run row by row.
+struct RowLoop {
+  std::shared_ptr<const StructuredLoop> loop;
+  int rows; ///< the loop over rows
+};
+/// The most of them.
+constexpr size_t kMaxRowLoops = 8;
+
 class StructuredLoop : public Instr {
 public:
   enum Strategy { Parallel, Reduction, Contraction, ArgReduction, General };
@@ -74,6 +84,12 @@ public:
   /// Writes the result to a prepared tile of device memory as it is computed,
   /// if that is possible; the loop must be one that fuseLoops() may move.
   bool runInto(Core &core, const TileVal &tile) const;
+  /// Runs the loops of a store (LoopRows.cpp) row by row, if that is possible.
+  /// The last one writes its result to the prepared tile.
+  static bool runByRows(Core &core, const std::vector<RowLoop> &loops,
+                        const TileVal &tile);
+  /// Runs all of them but the last one after another.
+  static void runDelayed(Core &core, const std::vector<RowLoop> &loops);
 
 private:
   struct Loop {
@@ -125,6 +141,8 @@ private:
   /// way.
   int dimOf(const LoopOperand &operand, int loop) const;
   class BlockwiseRun;
+  class ReductionRun;
+  class RowwiseRun;
   void runParallel(Core &core, Nest &nest) const;
   void runReduction(Core &core, Nest &nest) const;
   /// Reduces rows or columns of the only input itself, which are dense.
@@ -138,6 +156,9 @@ private:
 
 /// Fuses each elementwise loop into the loop that alone reads its result.
 void fuseLoops(Block &block);
+/// Lets a store run the loops that lead from a load to it row by row. To be
+/// called after fuseLoops().
+void groupRows(Block &block);
 
 } // namespace spyre::runtime
 

@@ -2,6 +2,7 @@
 #include "Chain.h"
 #include "Codes.h"
 #include "Kernels.h"
+#include "Reduce.h"
 #include "Rounders.h"
 #include "VectorMath.h"
 
@@ -261,9 +262,13 @@ static SPYRE_INLINE void expGroup(VF (&x)[kGroup]) {
 }
 #endif
 
-void expOfChain(const float *x, size_t step, const ChainStep *steps,
-                unsigned numSteps, float *result, size_t n, ReadAhead *ahead) {
 #ifdef SPYRE_HAS_VECTOR_FMA
+/// expOfChain(), which with `Sums` adds the sum of the results to *sum.
+template <bool Sums>
+static __attribute__((noinline)) void
+runExpOfChain(const float *x, size_t step, const ChainStep *steps,
+              unsigned numSteps, float *result, size_t n, float *sum,
+              ReadAhead *ahead) {
   VF uniform[kMaxChain];
   for (unsigned s = 0; s < numSteps; ++s)
     uniform[s] = splat(*steps[s].x);
@@ -271,27 +276,52 @@ void expOfChain(const float *x, size_t step, const ChainStep *steps,
   GroupRounder<FormatDL16> groups;
   Prefetcher prefetcher(ahead);
   constexpr int count = kGroup * kLanes;
+  // The group's registers are whole rounds of the partial sums.
+  constexpr bool sumsGroups = Sums && kGroup % kRegisters == 0;
+  [[maybe_unused]] Chain<SumOp> partial[kRegisters];
+  if constexpr (sumsGroups)
+    unroll<kRegisters>(
+        [&](auto r) { partial[r].begin(splat(SumOp::identity)); });
   size_t i = 0;
   for (; i + count <= n; i += count) {
     prefetcher.fetch<(count + 63) / 64>();
     VF value[kGroup];
     runChainGroup<false>(first, steps, numSteps, uniform, i, groups, value);
     expGroup(value);
-    for (int g = 0; g < kGroup; ++g)
+    unroll<kGroup>([&](auto g) SPYRE_INLINE_LAMBDA {
       store(result + i + g * kLanes, value[g]);
+      if constexpr (sumsGroups)
+        partial[g % kRegisters].add(value[g]);
+    });
   }
+  size_t summed = i;
   for (; i < n; i += kLanes) {
     size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
     VF value =
         chainTail(first, steps, numSteps, uniform, i, rest, FormatDL16());
     storeTail(result + i, FormatDL16::round(expV(value)), rest);
   }
+  if constexpr (sumsGroups)
+    finishRow(result, summed, n, partial, sum);
+  else if constexpr (Sums)
+    reduceRows(ReduceOp::Sum, result, 1, n, ptrdiff_t(n), sum);
+}
+#endif
+
+void expOfChain(const float *x, size_t step, const ChainStep *steps,
+                unsigned numSteps, float *result, size_t n, float *sum,
+                ReadAhead *ahead) {
+#ifdef SPYRE_HAS_VECTOR_FMA
+  (sum ? runExpOfChain<true> : runExpOfChain<false>)(x, step, steps, numSteps,
+                                                     result, n, sum, ahead);
 #else
   if (numSteps > 0) {
     chain(x, step, steps, numSteps, result, n, Rounding::DL16, ahead);
     x = result;
   }
   unary(UnaryOp::Exp, x, result, n, Rounding::DL16);
+  if (sum)
+    reduceRows(ReduceOp::Sum, result, 1, n, ptrdiff_t(n), sum);
 #endif
 }
 

@@ -35,6 +35,8 @@ const KernelTable *table() {
                                          reduceCodeRows,
                                          accumulateRows,
                                          sumChain,
+                                         decodeAndReduce,
+                                         chainAndSum,
                                          gemm,
                                          gemmOfCodes,
                                          copyFloat,

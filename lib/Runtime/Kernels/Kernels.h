@@ -29,7 +29,8 @@ void chainToCodes(const float *x, size_t step, const ChainStep *steps,
 void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
                   unsigned numSteps, void *result, size_t n);
 void expOfChain(const float *x, size_t step, const ChainStep *steps,
-                unsigned numSteps, float *result, size_t n, ReadAhead *ahead);
+                unsigned numSteps, float *result, size_t n, float *sum,
+                ReadAhead *ahead);
 void fusedMultiplyAdd(const float *a, size_t stepA, const float *b,
                       size_t stepB, const float *c, size_t stepC, float *result,
                       size_t n, Rounding rounding);
@@ -74,6 +75,11 @@ void reduceCodeRows(ReduceOp op, const void *codes, size_t rows, size_t n,
 void sumChain(const float *x, size_t step, const ChainStep *steps,
               unsigned numSteps, size_t n, Rounding rounding, float *acc,
               ReadAhead *ahead);
+void decodeAndReduce(ReduceOp op, const void *codes, float *values, size_t n,
+                     float *acc);
+void chainAndSum(const float *x, size_t step, const ChainStep *steps,
+                 unsigned numSteps, float *result, const ChainStep *sumSteps,
+                 unsigned numSumSteps, size_t n, float *acc, ReadAhead *ahead);
 void accumulateRows(ReduceOp op, const float *x, size_t rows, size_t n,
                     ptrdiff_t rowStride, float *acc);
 

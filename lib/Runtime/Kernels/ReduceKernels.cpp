@@ -2,140 +2,10 @@
 #include "Chain.h"
 #include "Codes.h"
 #include "Kernels.h"
+#include "Reduce.h"
 #include "Vector.h"
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
-
-// Partial results of a row, the same for every instruction set.
-constexpr int kPartials = 32;
-constexpr int kRegisters = kPartials / kLanes;
-
-namespace {
-// `combine` is the operation. `step` is it for values that are not NaN, which
-// is one instruction in a chain; operations with `watchesNaN` note NaN aside.
-struct SumOp {
-  static constexpr bool watchesNaN = false;
-  static constexpr float identity = 0.0f;
-  template <class V>
-  static SPYRE_INLINE V combine(V a, V b) {
-    return a + b;
-  }
-};
-struct MulOp {
-  static constexpr bool watchesNaN = false;
-  static constexpr float identity = 1.0f;
-  template <class V>
-  static SPYRE_INLINE V combine(V a, V b) {
-    return a * b;
-  }
-};
-/// Propagates NaN: a NaN on the right is taken by the negated comparison, one
-/// on the left by the second test.
-struct MaxOp {
-  static constexpr bool watchesNaN = true;
-  static SPYRE_INLINE VF step(VF a, VF b) { return a > b ? a : b; }
-  static constexpr float identity = -kInfinity;
-  template <class V>
-  static SPYRE_INLINE V combine(V a, V b) {
-    auto keep = (a > b) | isNaN(a);
-    return keep ? a : b;
-  }
-};
-struct MinOp {
-  static constexpr bool watchesNaN = true;
-  static SPYRE_INLINE VF step(VF a, VF b) { return a < b ? a : b; }
-  static constexpr float identity = kInfinity;
-  template <class V>
-  static SPYRE_INLINE V combine(V a, V b) {
-    auto keep = (a < b) | isNaN(a);
-    return keep ? a : b;
-  }
-};
-struct MaxWithoutNaNOp {
-  static constexpr bool watchesNaN = false;
-  static constexpr float identity = -kInfinity;
-  template <class V>
-  static SPYRE_INLINE V combine(V a, V b) {
-    return a > b ? a : b;
-  }
-};
-struct MinWithoutNaNOp {
-  static constexpr bool watchesNaN = false;
-  static constexpr float identity = kInfinity;
-  template <class V>
-  static SPYRE_INLINE V combine(V a, V b) {
-    return a < b ? a : b;
-  }
-};
-/// The identity of these two is NaN.
-struct MaxNumOp {
-  static constexpr bool watchesNaN = false;
-  static constexpr float identity = kNaN;
-  template <class V>
-  static SPYRE_INLINE V combine(V a, V b) {
-    auto keep = (a > b) | isNaN(b);
-    return keep ? a : b;
-  }
-};
-struct MinNumOp {
-  static constexpr bool watchesNaN = false;
-  static constexpr float identity = kNaN;
-  template <class V>
-  static SPYRE_INLINE V combine(V a, V b) {
-    auto keep = (a < b) | isNaN(b);
-    return keep ? a : b;
-  }
-};
-
-/// The combination of many vectors.
-template <class Op>
-struct Chain {
-  VF value;
-  VI hasNaN;
-
-  SPYRE_INLINE void begin(VF first) {
-    value = first;
-    hasNaN = isNaN(first);
-  }
-  SPYRE_INLINE void add(VF next) {
-    if constexpr (Op::watchesNaN) {
-      hasNaN |= isNaN(next);
-      value = Op::step(value, next);
-    } else {
-      value = Op::combine(value, next);
-    }
-  }
-  /// Both, one after the other: one comparison sees a NaN in either.
-  SPYRE_INLINE void add(VF next, VF last) {
-    if constexpr (Op::watchesNaN) {
-      hasNaN |= isNaN(next) | isNaN(last);
-      value = Op::step(Op::step(value, next), last);
-    } else {
-      value = Op::combine(Op::combine(value, next), last);
-    }
-  }
-  SPYRE_INLINE VF end() const {
-    return Op::watchesNaN ? select(hasNaN, splat(kNaN), value) : value;
-  }
-};
-
-} // namespace
-
-/// Combines the partial results of a row.
-template <class Op>
-static SPYRE_INLINE float foldLanes(float (&lanes)[kPartials]) {
-  for (int half = kPartials / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i)
-      lanes[i] = Op::combine(lanes[i], lanes[i + half]);
-  return lanes[0];
-}
-template <class Op>
-static SPYRE_INLINE float foldPartials(const Chain<Op> (&partial)[kRegisters]) {
-  float lanes[kPartials];
-  unroll<kRegisters>(
-      [&](auto r) { store(lanes + r * kLanes, partial[r].end()); });
-  return foldLanes<Op>(lanes);
-}
 
 /// Values of pairs of vectors in packed order to the order of memory.
 static SPYRE_INLINE void fromPackedOrder(const float (&lanes)[kPartials],
@@ -297,6 +167,41 @@ static __attribute__((noinline)) void codeRowsOf(const uint16_t *x, size_t rows,
   }
 }
 
+/// Vectors that are decoded or computed, and reduced, side by side: as many as
+/// there are registers for.
+constexpr int kReduced = kLanes == 16 ? 8 : kRegisters > 4 ? kRegisters : 4;
+static_assert(kReduced % kRegisters == 0 && kReduced % kGroup == 0);
+
+// Fetches nothing ahead: what follows has more time to.
+template <class Op>
+static __attribute__((noinline)) void
+decodeRow(const uint16_t *x, float *values, size_t n, float *acc) {
+  Chain<Op> partial[kRegisters];
+  unroll<kRegisters>([&](auto r) { partial[r].begin(splat(Op::identity)); });
+  constexpr size_t count = kReduced * kLanes;
+  size_t j = 0;
+  for (; j + count <= n; j += count) {
+    unroll<kReduced / kGroup>([&](auto part) SPYRE_INLINE_LAMBDA {
+      VF value[kGroup];
+      decodeGroup<FormatDL16, VH>(x + j + part * kGroup * kLanes, value);
+      unroll<kGroup>([&](auto g) SPYRE_INLINE_LAMBDA {
+        constexpr int at = part * kGroup + g;
+        store(values + j + at * kLanes, value[g]);
+        partial[at % kRegisters].add(value[g]);
+      });
+    });
+  }
+  for (size_t i = j; i < n; i += kLanes) {
+    size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
+    uint16_t codes[kLanes] = {};
+    __builtin_memcpy(codes, x + i, rest * sizeof(uint16_t));
+    storeTail(values + i,
+              FormatDL16::decode(__builtin_convertvector(load<VH>(codes), VU)),
+              rest);
+  }
+  finishRow(values, j, n, partial, acc);
+}
+
 template <class Op>
 static __attribute__((noinline)) void columnsOf(const float *x, size_t rows,
                                                 size_t n, ptrdiff_t rowStride,
@@ -376,40 +281,220 @@ void sumChain(const float *x, size_t step, const ChainStep *steps,
   });
 }
 
-#define SPYRE_REDUCE(FUNCTION)                                                 \
+namespace {
+/// chainAndSum(), group by group.
+struct ChainAndSum {
+  ChainAndSum(const float *x, size_t step, const ChainStep *steps,
+              unsigned numSteps, float *result, const ChainStep *sumSteps,
+              unsigned numSumSteps, size_t n)
+      : first(x, step, n), steps(steps), numSteps(numSteps), result(result),
+        sumSteps(sumSteps), numSumSteps(numSumSteps) {
+    for (unsigned s = 0; s < numSteps; ++s)
+      uniform[s] = splat(*steps[s].x);
+    for (unsigned s = 0; s < numSumSteps; ++s) {
+      sumUniform[s] = splat(*sumSteps[s].x);
+      isResult[s] = sumSteps[s].step && sumSteps[s].x == result;
+    }
+    unroll<kRegisters>(
+        [&](auto r) { partial[r].begin(splat(SumOp::identity)); });
+  }
+
+  SPYRE_INLINE void runGroup(size_t j) {
+    VF value[kReduced], summand[kReduced];
+    groups.run<kReduced>([&](auto round) SPYRE_INLINE_LAMBDA {
+      unroll<kReduced>([&](auto g) { value[g] = first.at(j + g * kLanes); });
+      for (unsigned s = 0; s < numSteps; ++s) {
+        applyStep(steps, s, uniform, j, value);
+        round(value);
+      }
+      for (int g = 0; g < kReduced; ++g)
+        summand[g] = value[g];
+      for (unsigned s = 0; s < numSumSteps; ++s) {
+        if (isResult[s])
+          apply(sumSteps[s], summand, [&](int g) { return value[g]; });
+        else
+          applyStep(sumSteps, s, sumUniform, j, summand);
+        round(summand);
+      }
+    });
+    unroll<kReduced>([&](auto g) {
+      store(result + j + g * kLanes, value[g]);
+      partial[g % kRegisters].add(summand[g]);
+    });
+  }
+
+  /// Sums of squares of differences from one value, and the like.
+  bool isSumOfSquares() const {
+    return numSteps == 1 && first.isArray && !steps[0].step &&
+           numSumSteps == 1 && isResult[0] && sumSteps[0].op == BinaryOp::Mul;
+  }
+  Operand first;
+  const ChainStep *steps;
+  unsigned numSteps;
+  float *result;
+  const ChainStep *sumSteps;
+  unsigned numSumSteps;
+  VF uniform[kMaxChain], sumUniform[kMaxChain];
+  bool isResult[kMaxChain]; ///< a step that reads it finds it in registers
+  Chain<SumOp> partial[kRegisters];
+  GroupRounder<FormatDL16> groups;
+};
+} // namespace
+
+/// A group of a sum of squares with one test. Returns false, and has done
+/// nothing, if magnitudes are not usual.
+template <class F>
+static SPYRE_INLINE bool squareGroup(const float *x, VF uniform, float *result,
+                                     Chain<SumOp> (&partial)[kRegisters],
+                                     F op) {
+  // From 2^-15 to below 2^17: squares are numbers if they are not too large,
+  // which their sum shows.
+  constexpr uint32_t least = (127u - 15u) << 23, upperBits = 0x70000000u;
+  VF value[kReduced];
+  VU seen{};
+  for (int g = 0; g < kReduced; ++g) {
+    value[g] = op(load<VF>(x + g * kLanes), uniform);
+    seen |= bitsAs<VU>(value[g]) - least;
+  }
+  if (mayHold((seen & upperBits) != VU{}))
+    return false;
+  unroll<kReduced>([&](auto g) {
+    VF rounded = FormatDL16::roundCommon(value[g]);
+    store(result + g * kLanes, rounded);
+    partial[g % kRegisters].add(FormatDL16::roundCommon(rounded * rounded));
+  });
+  return true;
+}
+
+static __attribute__((noinline)) void runGroup(ChainAndSum &run, size_t j) {
+  run.runGroup(j);
+}
+
+/// All whole groups of n values. Returns how many values they have.
+static __attribute__((noinline)) size_t allGroups(ChainAndSum &given, size_t n,
+                                                  ReadAhead *ahead) {
+  constexpr size_t count = kReduced * kLanes;
+  // A copy that nobody else sees can be in registers.
+  ChainAndSum run = given;
+  Prefetcher prefetcher(ahead);
+  size_t j = 0;
+  for (; j + count <= n; j += count) {
+    prefetcher.fetch<(count + 63) / 64>();
+    run.runGroup(j);
+  }
+  unroll<kRegisters>([&](auto r) { given.partial[r] = run.partial[r]; });
+  return j;
+}
+
+/// The same of sums of squares.
+static __attribute__((noinline)) size_t squareGroups(ChainAndSum &run, size_t n,
+                                                     ReadAhead *ahead) {
+  constexpr size_t count = kReduced * kLanes;
+  Prefetcher prefetcher(ahead);
+  size_t j = 0;
+  withOperation(run.steps[0], [&](auto op) {
+    // Groups that are unusual cost twice: not more than one in ten.
+    constexpr unsigned cost = 10, most = 4 * cost;
+    unsigned unusual = 0;
+    const float *x = run.first.data;
+    float *result = run.result;
+    VF uniform = run.uniform[0];
+    Chain<SumOp> partial[kRegisters];
+    unroll<kRegisters>([&](auto r) { partial[r] = run.partial[r]; });
+    for (; j + count <= n; j += count) {
+      prefetcher.fetch<(count + 63) / 64>();
+      if (unusual < most) {
+        if (squareGroup(x + j, uniform, result + j, partial, op)) {
+          unusual -= unusual > 0;
+          continue;
+        }
+        unusual += cost;
+      }
+      unroll<kRegisters>([&](auto r) { run.partial[r] = partial[r]; });
+      runGroup(run, j);
+      unroll<kRegisters>([&](auto r) { partial[r] = run.partial[r]; });
+    }
+    unroll<kRegisters>([&](auto r) { run.partial[r] = partial[r]; });
+  });
+  return j;
+}
+
+void chainAndSum(const float *x, size_t step, const ChainStep *steps,
+                 unsigned numSteps, float *result, const ChainStep *sumSteps,
+                 unsigned numSumSteps, size_t n, float *acc, ReadAhead *ahead) {
+  constexpr size_t count = kReduced * kLanes;
+  ChainAndSum run(x, step, steps, numSteps, result, sumSteps, numSumSteps, n);
+  bool squares = run.isSumOfSquares();
+  size_t j = (squares ? squareGroups : allGroups)(run, n, ahead);
+  float sum = 0;
+  if (j < n) {
+    // What is left, one pass after the other.
+    size_t rest = n - j;
+    float last[count];
+    ChainStep shifted[kMaxChain];
+    auto shift = [&](const ChainStep *from, unsigned number) {
+      for (unsigned s = 0; s < number; ++s) {
+        shifted[s] = from[s];
+        if (from[s].step)
+          shifted[s].x += j;
+      }
+      return shifted;
+    };
+    chain(step ? x + j : x, step, shift(steps, numSteps), numSteps, result + j,
+          rest, Rounding::DL16, nullptr);
+    chain(result + j, 1, shift(sumSteps, numSumSteps), numSumSteps, last, rest,
+          Rounding::DL16, nullptr);
+    finishRow(last, 0, rest, run.partial, &sum);
+  } else {
+    sum = foldPartials(run.partial);
+  }
+  // A square from 2^33 on would have become infinite.
+  if (squares && !(sum < 0x1p32f))
+    return sumChain(result, 1, sumSteps, numSumSteps, n, Rounding::DL16, acc,
+                    nullptr);
+  *acc = SumOp::combine(*acc, sum);
+}
+
+#define SPYRE_REDUCE(FUNCTION, ...)                                            \
   switch (op) {                                                                \
   case ReduceOp::Sum:                                                          \
-    return FUNCTION<SumOp>(x, rows, n, rowStride, acc);                        \
+    return FUNCTION<SumOp>(__VA_ARGS__);                                       \
   case ReduceOp::Mul:                                                          \
-    return FUNCTION<MulOp>(x, rows, n, rowStride, acc);                        \
+    return FUNCTION<MulOp>(__VA_ARGS__);                                       \
   case ReduceOp::Max:                                                          \
-    return FUNCTION<MaxOp>(x, rows, n, rowStride, acc);                        \
+    return FUNCTION<MaxOp>(__VA_ARGS__);                                       \
   case ReduceOp::Min:                                                          \
-    return FUNCTION<MinOp>(x, rows, n, rowStride, acc);                        \
+    return FUNCTION<MinOp>(__VA_ARGS__);                                       \
   case ReduceOp::MaxNum:                                                       \
-    return FUNCTION<MaxNumOp>(x, rows, n, rowStride, acc);                     \
+    return FUNCTION<MaxNumOp>(__VA_ARGS__);                                    \
   case ReduceOp::MinNum:                                                       \
-    return FUNCTION<MinNumOp>(x, rows, n, rowStride, acc);                     \
+    return FUNCTION<MinNumOp>(__VA_ARGS__);                                    \
   case ReduceOp::MaxWithoutNaN:                                                \
-    return FUNCTION<MaxWithoutNaNOp>(x, rows, n, rowStride, acc);              \
+    return FUNCTION<MaxWithoutNaNOp>(__VA_ARGS__);                             \
   case ReduceOp::MinWithoutNaN:                                                \
-    return FUNCTION<MinWithoutNaNOp>(x, rows, n, rowStride, acc);              \
+    return FUNCTION<MinWithoutNaNOp>(__VA_ARGS__);                             \
   }
 
 void reduceRows(ReduceOp op, const float *x, size_t rows, size_t n,
                 ptrdiff_t rowStride, float *acc) {
-  SPYRE_REDUCE(rowsOf)
+  SPYRE_REDUCE(rowsOf, x, rows, n, rowStride, acc)
 }
 
 void reduceCodeRows(ReduceOp op, const void *codes, size_t rows, size_t n,
                     ptrdiff_t rowStride, float *acc) {
   auto *x = static_cast<const uint16_t *>(codes);
-  SPYRE_REDUCE(codeRowsOf)
+  SPYRE_REDUCE(codeRowsOf, x, rows, n, rowStride, acc)
+}
+
+void decodeAndReduce(ReduceOp op, const void *codes, float *values, size_t n,
+                     float *acc) {
+  auto *x = static_cast<const uint16_t *>(codes);
+  SPYRE_REDUCE(decodeRow, x, values, n, acc)
 }
 
 void accumulateRows(ReduceOp op, const float *x, size_t rows, size_t n,
                     ptrdiff_t rowStride, float *acc) {
-  SPYRE_REDUCE(columnsOf)
+  SPYRE_REDUCE(columnsOf, x, rows, n, rowStride, acc)
 }
 #undef SPYRE_REDUCE
 

@@ -268,8 +268,10 @@ LogicalResult FunctionLoader::loadBlock(mlir::Block &block,
   }
   current = outer;
   --depth;
-  if (succeeded(result))
+  if (succeeded(result)) {
     fuseLoops(into);
+    groupRows(into);
+  }
   return result;
 }
 

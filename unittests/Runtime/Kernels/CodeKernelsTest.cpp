@@ -22,7 +22,7 @@ TEST_P(CodeKernels, ExponentialsOfAllCodes) {
     std::vector<float> x(n), expected(n), found(n + 1, 77.0f);
     k.loadFloatRun(ElementFormat::DL16, codes.data(), x.data(), n);
     k.unary(UnaryOp::Exp, x.data(), expected.data(), n, Rounding::DL16);
-    k.expOfChain(x.data(), 1, nullptr, 0, found.data(), n, nullptr);
+    k.expOfChain(x.data(), 1, nullptr, 0, found.data(), n, nullptr, nullptr);
     EXPECT_EQ(found[n], 77.0f);
     for (size_t i = 0; i < n; ++i)
       ASSERT_EQ(bitsOfFloat(found[i]), bitsOfFloat(expected[i])) << x[i];
@@ -99,15 +99,85 @@ TEST_P(CodeKernels, ExponentialsOfChains) {
                     Rounding::DL16, nullptr);
           k.unary(UnaryOp::Exp, expected.data(), expected.data(), n,
                   Rounding::DL16);
-          k.expOfChain(x.data(), 1, steps.data(), numSteps, found.data(), n,
-                       nullptr);
-          for (size_t i = 0; i < n; ++i)
-            ASSERT_EQ(bitsOfFloat(found[i]), bitsOfFloat(expected[i]))
-                << n << " " << rare << " " << numSteps << " " << x[i];
+          float sum = 0.5f, expectedSum = 0.5f;
+          k.reduceRows(ReduceOp::Sum, expected.data(), 1, n, ptrdiff_t(n),
+                       &expectedSum);
+          for (float *added : {static_cast<float *>(nullptr), &sum}) {
+            k.expOfChain(x.data(), 1, steps.data(), numSteps, found.data(), n,
+                         added, nullptr);
+            for (size_t i = 0; i < n; ++i)
+              ASSERT_EQ(bitsOfFloat(found[i]), bitsOfFloat(expected[i]))
+                  << n << " " << rare << " " << numSteps << " " << x[i];
+          }
+          ASSERT_EQ(bitsOfFloat(sum), bitsOfFloat(expectedSum));
         }
       }
     }
   }
+}
+
+// Rows of every length up to several groups, without and with zeros and
+// infinities.
+TEST_P(CodeKernels, RowsAreReducedWhereTheyAreDecoded) {
+  std::mt19937 random(7);
+  for (size_t n = 1; n < 300; n += n < 140 ? 1 : 23)
+    for (bool isAny : {false, true}) {
+      std::vector<uint16_t> codes(n);
+      for (uint16_t &code : codes)
+        code = uint16_t(isAny ? random() : 0x3c00 + random() % 2048);
+      std::vector<float> expected(n), found(n + 1, 77.0f);
+      k.loadFloatRun(ElementFormat::DL16, codes.data(), expected.data(), n);
+      for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Mul, ReduceOp::MaxWithoutNaN,
+                          ReduceOp::MinWithoutNaN}) {
+        float acc = 1.5f, expectedAcc = 1.5f;
+        k.decodeAndReduce(op, codes.data(), found.data(), n, &acc);
+        k.reduceRows(op, expected.data(), 1, n, ptrdiff_t(n), &expectedAcc);
+        ASSERT_EQ(bitsOfFloat(acc), bitsOfFloat(expectedAcc)) << n;
+        for (size_t i = 0; i < n; ++i)
+          ASSERT_EQ(bitsOfFloat(found[i]), bitsOfFloat(expected[i])) << n;
+        ASSERT_EQ(found[n], 77.0f);
+      }
+    }
+}
+
+// The result may take the place of what is read, and be summed as it is or by
+// another chain, which may read it more than once.
+TEST_P(CodeKernels, ChainsAreSummedWhereTheyAreMade) {
+  for (size_t n : {1, 7, 31, 32, 33, 64, 100, 128, 129, 255, 256, 1000, 2048})
+    for (float rare : {1.0f, 0.0f, 1e-12f, 1e9f}) {
+      std::vector<float> x = randomFloats(n, -8, 8), y = randomFloats(n, -2, 2);
+      x[n / 2] = rare;
+      k.round(x.data(), x.data(), n, Rounding::DL16);
+      k.round(y.data(), y.data(), n, Rounding::DL16);
+      float one = 1.25f;
+      for (bool isInPlace : {false, true})
+        for (unsigned numSteps : {1, 2})
+          for (unsigned numSumSteps : {0, 1, 2, 3}) {
+            std::vector<float> from = x, made(n), expected(n);
+            float *result = isInPlace ? from.data() : made.data();
+            ChainStep steps[] = {{BinaryOp::Sub, true, &one, 0},
+                                 {BinaryOp::Mul, false, y.data(), 1}};
+            ChainStep summing[] = {{BinaryOp::Mul, false, result, 1},
+                                   {BinaryOp::Sub, false, y.data(), 1},
+                                   {BinaryOp::Add, true, &one, 0}};
+            float sum = 0.25f, expectedSum = 0.25f;
+            k.chain(x.data(), 1, steps, numSteps, expected.data(), n,
+                    Rounding::DL16, nullptr);
+            k.chainAndSum(from.data(), 1, steps, numSteps, result, summing,
+                          numSumSteps, n, &sum, nullptr);
+            summing[0].x = expected.data();
+            if (numSumSteps == 0)
+              k.reduceRows(ReduceOp::Sum, expected.data(), 1, n, ptrdiff_t(n),
+                           &expectedSum);
+            else
+              k.sumChain(expected.data(), 1, summing, numSumSteps, n,
+                         Rounding::DL16, &expectedSum, nullptr);
+            ASSERT_EQ(bitsOfFloat(sum), bitsOfFloat(expectedSum))
+                << n << " " << rare << " " << numSteps << " " << numSumSteps;
+            for (size_t i = 0; i < n; ++i)
+              ASSERT_EQ(bitsOfFloat(result[i]), bitsOfFloat(expected[i])) << n;
+          }
+    }
 }
 
 SPYRE_INSTANTIATE_KERNEL_TEST(CodeKernels);

@@ -272,9 +272,10 @@ struct KernelTable {
   void (*chainOfCodes)(const void *x, size_t step, const ChainStep *steps,
                        unsigned numSteps, void *result, size_t n);
   /// result[i] = what `unary` makes, with Exp and rounding to DL16, of what
-  /// `chain` makes with that rounding. Without steps x has values of DL16.
+  /// `chain` makes with that rounding. Without steps x has values of DL16. If
+  /// `sum` is not null, it becomes what `reduceRows` makes of the results.
   void (*expOfChain)(const float *x, size_t step, const ChainStep *steps,
-                     unsigned numSteps, float *result, size_t n,
+                     unsigned numSteps, float *result, size_t n, float *sum,
                      ReadAhead *ahead);
   /// result[i] = round(a[i] * b[i] + c[i]), the sum being exact inside.
   void (*fma)(const float *a, size_t stepA, const float *b, size_t stepB,
@@ -345,6 +346,16 @@ struct KernelTable {
   void (*sumChain)(const float *x, size_t step, const ChainStep *steps,
                    unsigned numSteps, size_t n, Rounding rounding, float *acc,
                    ReadAhead *ahead);
+  /// The values of n DL16 codes, and what reduceRows makes of them in acc[0].
+  void (*decodeAndReduce)(ReduceOp op, const void *codes, float *values,
+                          size_t n, float *acc);
+  /// What `chain` makes with rounding to DL16, and in acc[0] what sumChain
+  /// makes of its results with the other steps and that rounding. Of these the
+  /// ones that have `result` as operand use each value as it is made.
+  void (*chainAndSum)(const float *x, size_t step, const ChainStep *steps,
+                      unsigned numSteps, float *result,
+                      const ChainStep *sumSteps, unsigned numSumSteps, size_t n,
+                      float *acc, ReadAhead *ahead);
 
   //===--- matrix product -------------------------------------------------===//
 
