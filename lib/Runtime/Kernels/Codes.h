@@ -16,14 +16,14 @@ constexpr ptrdiff_t kAheadBytes = 8192;
 
 /// Fetches what comes `ahead` bytes behind `Bytes` bytes. The hardware's
 /// prefetcher stops at pages; what follows is often the next row, or the next
-/// tile.
-template <int Bytes, bool IsWrite>
+/// tile. `Cache` is 3 for the first one and 2 for the second one.
+template <int Bytes, bool IsWrite, int Cache = 3>
 SPYRE_INLINE void fetchAhead(const void *p, ptrdiff_t ahead = kAheadBytes) {
   constexpr int line = 64;
   static_assert(Bytes < line || Bytes % line == 0);
   unroll<(Bytes + line - 1) / line>([&](auto i) SPYRE_INLINE_LAMBDA {
-    __builtin_prefetch(static_cast<const char *>(p) + i * line + ahead,
-                       IsWrite);
+    __builtin_prefetch(static_cast<const char *>(p) + i * line + ahead, IsWrite,
+                       Cache);
   });
 }
 
@@ -37,6 +37,17 @@ SPYRE_INLINE ptrdiff_t aheadOf(size_t rows, ptrdiff_t stride, size_t columns) {
     return kAheadBytes;
   return ptrdiff_t(size_t(kAheadBytes) / rowBytes) * stride *
          ptrdiff_t(sizeof(Code));
+}
+
+/// Whether rows that are fetched so far ahead would drive each other out of the
+/// first-level cache before they are read: lines that lie a multiple of 4 KiB
+/// apart share its eight ways.
+template <class Code>
+SPYRE_INLINE bool shareWays(ptrdiff_t stride, size_t columns) {
+  constexpr ptrdiff_t distance = 4096;
+  constexpr size_t ways = 8;
+  return stride * ptrdiff_t(sizeof(Code)) % distance == 0 &&
+         columns * sizeof(Code) * ways < size_t(kAheadBytes);
 }
 
 /// The order of lanes in a group: that of memory, or one that takes fewer

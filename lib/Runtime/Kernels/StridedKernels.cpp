@@ -35,11 +35,12 @@ struct Decode {
   static SPYRE_INLINE VF decode(VCode codes) {
     return Format::decode(__builtin_convertvector(codes, VU));
   }
+  template <int Cache = 3>
   static SPYRE_INLINE void run(const Code *src, float *dst, size_t n,
                                ptrdiff_t ahead = kAheadBytes) {
     size_t i = 0;
     for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
-      fetchAhead<kGroup * kLanes * sizeof(Code), false>(src + i, ahead);
+      fetchAhead<kGroup * kLanes * sizeof(Code), false, Cache>(src + i, ahead);
       VF values[kGroup];
       decodeGroup<Format, VCode>(src + i, values);
       for (int g = 0; g < kGroup; ++g)
@@ -54,6 +55,11 @@ struct Decode {
     }
   }
 };
+
+template <class Convert>
+constexpr bool kDecodes = false;
+template <class Format, class Code, class VCode>
+constexpr bool kDecodes<Decode<Format, Code, VCode>> = true;
 
 template <class Format, class Code, class VCode>
 struct Encode {
@@ -242,6 +248,13 @@ moveTwo(typename Convert::Target *dst, const typename Convert::Source *src,
     ptrdiff_t ahead = sizeof(S) < sizeof(T)
                           ? aheadOf<S>(outer.size, outer.src, inner.size)
                           : aheadOf<T>(outer.size, outer.dst, inner.size);
+    if constexpr (kDecodes<Convert>)
+      if (outer.size > 1 && shareWays<S>(outer.src, inner.size)) {
+        for (size_t o = 0; o < outer.size;
+             ++o, dst += outer.dst, src += outer.src)
+          Convert::template run<2>(src, dst, inner.size, ahead);
+        return;
+      }
     for (size_t o = 0; o < outer.size; ++o, dst += outer.dst, src += outer.src)
       Convert::run(src, dst, inner.size, ahead);
     return;

@@ -407,6 +407,33 @@ TEST_P(StridedKernels, StridedIntegerConversions) {
   checkIntegers<int64_t, int64_t>(k, ElementFormat::I64);
 }
 
+// Rows that share the ways of a cache are fetched in another way.
+TEST_P(StridedKernels, RowsThatLieFarApart) {
+  constexpr size_t rows = 5;
+  for (ElementFormat format :
+       {ElementFormat::DL16, ElementFormat::BF16, ElementFormat::F8E5M2})
+    for (size_t stride : {2048, 2056, 4096})
+      for (size_t columns : {1, 33, 64, 200, 511, 700}) {
+        std::vector<uint8_t> memory(rows * stride * storageBytes(format));
+        for (size_t i = 0; i < memory.size(); ++i)
+          memory[i] = uint8_t(i * 37 % 251 % 120);
+        std::vector<float> found(rows * columns + 1, 77.0f), expected(columns);
+        size_t shape[] = {rows, columns};
+        ptrdiff_t to[] = {ptrdiff_t(columns), 1},
+                  from[] = {ptrdiff_t(stride), 1};
+        k.loadFloat(format, found.data(), to, memory.data(), from, shape, 2);
+        for (size_t r = 0; r < rows; ++r) {
+          k.loadFloatRun(format,
+                         memory.data() + r * stride * storageBytes(format),
+                         expected.data(), columns);
+          for (size_t c = 0; c < columns; ++c)
+            ASSERT_EQ(found[r * columns + c], expected[c])
+                << stride << " " << columns << " " << r << " " << c;
+        }
+        ASSERT_EQ(found.back(), 77.0f);
+      }
+}
+
 SPYRE_INSTANTIATE_KERNEL_TEST(StridedKernels);
 
 } // namespace
