@@ -37,6 +37,14 @@ SAMPLED = {
 }
 SAMPLES = 8
 
+#: Functions of Dynamo that write them.
+CONFIGURATION_TEXTS = (
+    "_get_dynamo_config_for_logging",
+    "_scrubbed_inductor_config_for_logging",
+    "_compiler_config_for_logging",
+    "_functorch_config_for_logging",
+)
+
 
 def pytest_configure(config):
     if not CHECK_SUPERDSC:
@@ -94,14 +102,17 @@ def _compilations_are_not_observed():
     """PyTorch leaves out what costs a test that compiles a quarter of its time.
 
     Dynamo times the guards of each compilation, for its log alone, and empties the
-    processor's cache first. What TORCH_TRACE asks for, every graph among it, is written
+    processor's cache first. For its metrics it writes down all of PyTorch's
+    configurations. What TORCH_TRACE asks for, every graph among it, is written
     when anyone listens: pytest does, to each logger that keeps its records to itself.
     """
     if "torch" in sys.modules:
         import torch
-        from torch._dynamo import guards
+        from torch._dynamo import guards, utils
 
         guards.profile_guard_manager = lambda *_: 0.0
+        for name in CONFIGURATION_TEXTS:
+            setattr(utils, name, lambda: None)
         # Python collects what compilations leave when there is more of it.
         torch._dynamo.config.run_gc_after_compile = False
         trace = logging.getLogger("torch.__trace")

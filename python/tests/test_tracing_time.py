@@ -7,10 +7,13 @@ import re
 import subprocess
 import sys
 import traceback
+from contextlib import nullcontext
 
 import pytest
 import torch
+from torch._decomp.decompositions_for_rng import PhiloxState, PhiloxStateTracker
 from torch._dynamo import config, funcname_cache, side_effects, symbolic_convert
+from torch._functorch import config as functorch_config
 from torch_spyre import compile_backend
 from torch_spyre.frontend import tracing_time
 
@@ -22,6 +25,7 @@ def _fresh():
     torch._dynamo.reset()
     funcname_cache.clearcache()
     tracing_time._next_look = None
+    tracing_time._user_freezes = False
     yield
     torch._dynamo.reset()
     torch._logging.set_logs()
@@ -106,6 +110,22 @@ def test_what_the_user_froze_stays_frozen():
         run("spyre")
         # Some of them may have been freed.
         assert 0.9 * count < gc.get_freeze_count() <= count
+    finally:
+        gc.unfreeze()
+
+
+def test_what_the_user_froze_is_counted_once(monkeypatch):
+    """Python walks through all of them, in 39 ms or more in a process of tests."""
+    counts = []
+    count = gc.get_freeze_count
+    gc.freeze()
+    try:
+        with monkeypatch.context() as patches:
+            patches.setattr(gc, "get_freeze_count", lambda: counts.append(1) or count())
+            for _ in range(3):
+                torch._dynamo.reset()
+                run("spyre")
+        assert len(counts) == 1 and gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()
 
@@ -354,3 +374,29 @@ def test_functions_of_imported_modules_are_recognized(monkeypatch):
     run("spyre")
     assert seen == [True, False]
     assert vars(Variable)["should_wrap_in_hop"] is before
+
+
+# ------------------------------------------------------------------------------
+# States of random numbers
+
+
+@pytest.mark.parametrize("functionalized", [False, True])
+@pytest.mark.parametrize("backend", ["spyre", "aot_eager"])
+def test_states_of_random_numbers_are_made_where_they_are_read(
+    monkeypatch, backend, functionalized
+):
+    made = []
+    reset = PhiloxState.reset
+    monkeypatch.setattr(
+        PhiloxState, "reset", lambda self: made.append(self) or reset(self)
+    )
+    tracker = vars(PhiloxStateTracker)["reset"]
+    # PyTorch has these graphs for CUDA only, and says so after it made the states.
+    fails = pytest.raises(torch._dynamo.exc.BackendCompilerFailed)
+    with (
+        functorch_config.patch(functionalize_rng_ops=functionalized),
+        fails if functionalized else nullcontext(),
+    ):
+        run(backend, "cpu")
+    assert (made == []) == (backend == "spyre" and not functionalized)
+    assert vars(PhiloxStateTracker)["reset"] is tracker

@@ -125,6 +125,12 @@ def _source_hash() -> str:
     return found.hexdigest()
 
 
+@functools.cache
+def _empty_graph() -> Any:
+    """Of a new context of MLIR, which takes a millisecond."""
+    return _C.GraphBuilder()
+
+
 def _seal_of(gm: GraphModule, options: dict[str, Any]) -> str:
     """What the traced graph depends on and PyTorch's key lacks.
 
@@ -148,7 +154,7 @@ def _seal_of(gm: GraphModule, options: dict[str, Any]) -> str:
     found = hashlib.sha256()
     found.update(_source_hash().encode())
     # The compiler, whose rows decide what is taken apart, and the options.
-    found.update(_C.get_cache_key(_C.GraphBuilder(), options).encode())
+    found.update(_C.get_cache_key(_empty_graph(), options).encode())
     for module in gm.modules():
         if not isinstance(module, GraphModule):
             continue

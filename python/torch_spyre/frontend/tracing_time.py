@@ -24,6 +24,8 @@ from typing import Any
 _YOUNG_COLLECTIONS = 1000
 #: At how many of them in this process old objects are looked at again.
 _next_look: int | None = None
+#: Whether objects were frozen when a graph was compiled. To count them is to see each.
+_user_freezes = False
 #: Where the function is that Dynamo compares others with.
 _LOCAL_MAP = "torch.distributed.tensor.experimental._func_map"
 
@@ -50,6 +52,7 @@ def wrap_compile(convert_frame: ModuleType) -> None:
                 stack.enter_context(_lines_of_stacks_made_once())
                 stack.enter_context(_verbosity_at_hand())
                 stack.enter_context(_modules_not_imported_to_compare())
+                stack.enter_context(_random_states_left_out())
             return original(
                 code,
                 globals,
@@ -82,13 +85,14 @@ def _existing_objects_kept() -> Iterator[None]:
     A trace makes so many that it would look several times at all objects there are.
     Where one compilation follows another, some look at all: traces leave garbage.
     """
-    global _next_look
+    global _next_look, _user_freezes
     done = gc.get_stats()[0]["collections"]
     is_due = _next_look is not None and done >= _next_look
     if is_due or _next_look is None:
         _next_look = done + _YOUNG_COLLECTIONS
     # What is frozen already is the user's, and could not be told from ours afterwards.
-    if is_due or gc.get_freeze_count() > 0:
+    _user_freezes = _user_freezes or gc.get_freeze_count() > 0
+    if is_due or _user_freezes:
         yield
         return
     gc.freeze()
@@ -229,3 +233,24 @@ def _modules_not_imported_to_compare() -> Iterator[None]:
         yield
     finally:
         LocalMapWrappedHigherOrderVariable.should_wrap_in_hop = original
+
+
+@contextmanager
+def _random_states_left_out() -> Iterator[None]:
+    """AOTAutograd makes no states of random numbers that no graph has.
+
+    Before and after each graph it would make six empty tensors, traced like the graph's
+    own. It reads them if ``functionalize_rng_ops`` is set.
+    """
+    from torch._decomp.decompositions_for_rng import PhiloxStateTracker
+    from torch._functorch import config
+
+    if config.functionalize_rng_ops:
+        yield
+        return
+    original = vars(PhiloxStateTracker)["reset"]
+    PhiloxStateTracker.reset = classmethod(lambda cls: None)
+    try:
+        yield
+    finally:
+        PhiloxStateTracker.reset = original
