@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rounding and tolerances of spec/numerics.md, without the project's code."""
 
+import functools
 import math
 
 import numpy as np
@@ -29,16 +30,16 @@ FRACTION_BITS = {torch.float16: 9, torch.bfloat16: 9, torch.float32: 23}
 def round_dl16(values):
     """Any floating tensor rounded to DL16 through fp32, in its own dtype."""
     wide = values.detach().to(torch.float32).contiguous()
-    bits = wide.view(torch.int32)
-    magnitude = bits & 0x7FFFFFFF
+    # In place, as references round much.
+    rounded = wide.view(torch.int32) & 0x7FFFFFFF
     # Half away from zero at the ninth fraction bit.
-    rounded = (magnitude + (1 << 13)) & ~((1 << 14) - 1)
+    rounded.add_(1 << 13).bitwise_and_(~((1 << 14) - 1))
     result = rounded.view(torch.float32)
     # 0x0001 is the smallest code, (1 + 1/512) 2^-31; 0x7FFE the largest.
-    result = torch.where(result < (1 + 2.0**-9) * 2.0**-31, 0.0, result)
-    result = torch.where(result > (2 - 2.0**-8) * 2.0**32, torch.inf, result)
-    result = torch.where(bits < 0, -result, result)
-    return torch.where(wide.isnan(), torch.inf, result).to(values.dtype)
+    result.masked_fill_(result < (1 + 2.0**-9) * 2.0**-31, 0.0)
+    result.masked_fill_(result > (2 - 2.0**-8) * 2.0**32, torch.inf)
+    result.copysign_(wide).masked_fill_(wide.isnan(), torch.inf)
+    return result.to(values.dtype)
 
 
 def round_format(values, dtype):
@@ -87,7 +88,7 @@ def assert_exact(actual, expected, what=""):
     assert actual.dtype == expected.dtype, what
     assert actual.shape == expected.shape, what
     same = actual == expected
-    if actual.is_floating_point():
+    if actual.is_floating_point() and not same.all():
         same |= actual.isnan() & expected.isnan()
     if not same.all():
         bad = (~same).nonzero()
@@ -231,9 +232,9 @@ def poison():
     torch.spyre.synchronize()
 
 
-def poisoned(tensor):
-    """A device tensor like another one, on a storage with poisoned padding."""
-    _, _, sizes, strides, layout, dtype = _C.tensor_info(tensor)
+@functools.cache
+def _copying(dtype, sizes, strides, layout):
+    """A program that copies the elements of a storage, and no padding."""
     builder = _C.GraphBuilder()
     value, target = (
         builder.add_argument(n, dtype, sizes, strides, layout) for n in ("x", "y")
@@ -243,8 +244,14 @@ def poisoned(tensor):
     )
     builder.mutate(target, copied[0], [])
     builder.set_outputs([])
+    return _C.compile_graph(builder, {})
+
+
+def poisoned(tensor):
+    """A device tensor like another one, on a storage with poisoned padding."""
+    _, _, sizes, strides, layout, dtype = _C.tensor_info(tensor)
     copy = _C.empty_with_layout(sizes, strides, dtype, layout, device=tensor.device)
-    _C.compile_graph(builder, {}).run([tensor, copy], [])
+    _copying(dtype, tuple(sizes), tuple(strides), layout).run([tensor, copy], [])
     return copy.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
 
