@@ -7,6 +7,7 @@ import pytest
 import torch
 from numerics import compiled, poison, rms
 from tiny_llama import tiny_llama
+from torch_spyre import _C
 from torch_spyre.compile_backend import compiled_parts
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
@@ -90,6 +91,27 @@ def test_from_growing_to_sliding(options, length):
     # end the growth.
     assert sum(programs) <= 8
     assert sum(programs[32:]) == 0
+
+
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("is_compiled", [True, False], ids=["compiled", "eager"])
+@pytest.mark.parametrize("length", [5, 40])
+def test_caches_slide_in_place(options, is_compiled, length):
+    """Each cache is copied once in as many steps as the window has tokens."""
+    model = tiny_llama(**options).half().to(DEVICE)
+    step = compiled(model, dynamic=None) if is_compiled else model
+    before = _C.growth_counts()
+    generate(step, model, prompt(length), 20)
+    begun = _C.growth_counts()
+    generate(step, model, prompt(length), 20 + 2 * (WINDOW + 1))
+    after = _C.growth_counts()
+    first = {key: begun[key] - before[key] for key in begun}
+    both = {key: after[key] - begun[key] - first[key] for key in begun}
+    caches = 2 * len(model.windows)
+    sliding = 2 * sum(window is not None for window in model.windows)
+    assert both["shared"] + both["copied"] == 2 * (WINDOW + 1) * caches
+    # What has not grown enough for its room yet, or has, on the way.
+    assert both["copied"] <= 3 * sliding + 2 * (caches - sliding)
 
 
 @pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)

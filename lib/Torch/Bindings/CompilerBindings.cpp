@@ -439,16 +439,20 @@ static void initProgramBindings(py::module &m) {
           [](BoundGraph &self, const std::vector<at::Tensor> &inputs,
              const std::vector<at::Tensor> &outputs,
              const std::vector<int64_t> &shifts,
-             const std::vector<int64_t> &sizes) {
+             const std::vector<int64_t> &sizes,
+             const std::vector<std::pair<size_t, at::Tensor>> &grown) {
             py::gil_scoped_release release;
-            self.run(inputs, outputs, shifts, sizes);
+            self.run(inputs, outputs, shifts, sizes, grown);
           },
           py::arg("inputs"), py::arg("outputs"),
           py::arg("shifts") = std::vector<int64_t>(),
           py::arg("sizes") = std::vector<int64_t>(),
+          py::arg("grown") = std::vector<std::pair<size_t, at::Tensor>>(),
           "Runs on the storages under the tensors, one per argument. Shifts, "
           "as shift_views() has them, move the inputs' addresses. Sizes are "
-          "those of the graph's symbols.")
+          "those of the graph's symbols. Inputs that have grown, by their "
+          "numbers with what they have grown from, are stored in place though "
+          "they share its memory.")
       .def(
           "stays_in_storages",
           [](const BoundGraph &self, const std::vector<int64_t> &shifts) {

@@ -268,6 +268,78 @@ void initStorageBindings(py::module &m) {
         "Stores the tensor's storage in another layout; its values stay.");
 }
 
+/// What grows in the memory of others.
+void initGrowthBindings(py::module &m) {
+  m.def(
+      "room_of",
+      [](const at::Tensor &tensor)
+          -> std::optional<std::tuple<size_t, int64_t, TensorLayout>> {
+        const StorageFormat &format = *formattedStorage(tensor).format;
+        if (!format.room)
+          return std::nullopt;
+        return std::make_tuple(format.room->dim, format.room->numRows,
+                               format.room->tight);
+      },
+      py::arg("tensor"),
+      "(dimension of the home, rows along it that the layout has places for, "
+      "layout without room) of the storage under a tensor that has grown; None "
+      "for others.");
+  m.def(
+      "let_grow",
+      [](const at::Tensor &tensor, size_t dim) {
+        SpyreStorageImpl &storage = formattedStorage(tensor);
+        TORCH_CHECK_VALUE(dim < storage.format->sizes.size(), "dimension ", dim,
+                          " of a storage of ",
+                          c10::IntArrayRef(storage.format->sizes));
+        letGrow(storage, dim);
+      },
+      py::arg("tensor"), py::arg("dim"),
+      "Says that programs for many sizes may grow the storage under a tensor "
+      "along a dimension of its home, unless its sticks run along it.");
+  m.def(
+      "grow_rows",
+      [](const at::Tensor &tensor, size_t dim,
+         int64_t rows) -> std::optional<at::Tensor> {
+        TORCH_CHECK_VALUE(
+            dim < tensor.sizes().size() && rows > tensor.sizes()[dim], rows,
+            " rows along dimension ", dim, " of ", tensor.sizes());
+        py::gil_scoped_release release;
+        if (!firstGrowingRow(tensor, dim) ||
+            !rowsOf(storageOf(tensor).format->dtype, tensor.sizes(), dim))
+          return std::nullopt;
+        return growAndCopyRows(tensor, dim, rows);
+      },
+      py::arg("tensor"), py::arg("dim"), py::arg("rows"),
+      "A tensor of so many rows along a dimension that begins with those of "
+      "this one, all or the last ones of a storage that may grow, in the same "
+      "memory where that has room. The other rows hold anything. None if this "
+      "is no such tensor.");
+  m.def(
+      "rows_layout",
+      [](const std::vector<int64_t> &sizes, c10::ScalarType dtype,
+         size_t dim) -> std::optional<TensorLayout> {
+        std::optional<Rows> rows = rowsOf(hostDtype(dtype), sizes, dim);
+        if (!rows)
+          return std::nullopt;
+        return rows->format.layout;
+      },
+      py::arg("sizes"), py::arg("dtype"), py::arg("dim"),
+      "The layout of what grow_rows() makes, or None if tensors of these sizes "
+      "do not grow along the dimension.");
+  m.def(
+      "growth_counts",
+      [] {
+        GrowthCounts counts = growthCounts();
+        py::dict result;
+        result["shared"] = counts.numShared;
+        result["copied"] = counts.numCopied;
+        result["bytes_copied"] = counts.bytesCopied;
+        return result;
+      },
+      "How often tensors have grown in the memory of others, and how often and "
+      "how many bytes were copied into larger memory for that.");
+}
+
 /// Views, and where they lie on the device.
 void initViewBindings(py::module &m) {
   m.def("reinterpret_tensor", &reinterpretTensor, py::arg("tensor"),
@@ -303,44 +375,6 @@ void initViewBindings(py::module &m) {
   m.def("tensor_info", &tensorInfo, py::arg("tensor"),
         "(storage id, device byte address, home sizes, home strides, layout, "
         "dtype) of the storage under a spyre tensor. Formats a raw storage.");
-  m.def(
-      "room_of",
-      [](const at::Tensor &tensor)
-          -> std::optional<std::tuple<size_t, int64_t, TensorLayout>> {
-        const StorageFormat &format = *formattedStorage(tensor).format;
-        if (!format.room)
-          return std::nullopt;
-        return std::make_tuple(format.room->dim, format.room->numRows,
-                               format.room->tight);
-      },
-      py::arg("tensor"),
-      "(dimension of the home, rows along it that the layout has places for, "
-      "layout without room) of the storage under a tensor that has grown; None "
-      "for others.");
-  m.def(
-      "let_grow",
-      [](const at::Tensor &tensor, size_t dim) {
-        SpyreStorageImpl &storage = formattedStorage(tensor);
-        TORCH_CHECK_VALUE(dim < storage.format->sizes.size(), "dimension ", dim,
-                          " of a storage of ",
-                          c10::IntArrayRef(storage.format->sizes));
-        letGrow(storage, dim);
-      },
-      py::arg("tensor"), py::arg("dim"),
-      "Says that programs for many sizes may grow the storage under a tensor "
-      "along a dimension of its home, unless its sticks run along it.");
-  m.def(
-      "growth_counts",
-      [] {
-        GrowthCounts counts = growthCounts();
-        py::dict result;
-        result["shared"] = counts.numShared;
-        result["copied"] = counts.numCopied;
-        result["bytes_copied"] = counts.bytesCopied;
-        return result;
-      },
-      "How often tensors have grown in the memory of others, and how often and "
-      "how many bytes were copied into larger memory for that.");
   m.def(
       "shift_views",
       [](const std::vector<at::Tensor> &tensors) {
@@ -408,6 +442,7 @@ void initLayoutBindings(py::module &m) {
   initFormatBindings(m);
   initLayoutClass(m);
   initStorageBindings(m);
+  initGrowthBindings(m);
   initViewBindings(m);
   initElementBindings(m);
 }

@@ -13,7 +13,7 @@ namespace {
 /// The pointer of an allocation: those that share a block are a unit of the
 /// memory apart.
 void *pointerOf(const Allocation &allocation) {
-  return allocation.card->pointerOf(allocation.address +
+  return allocation.card->pointerOf(allocation.blockAddress() +
                                     allocation.number *
                                         runtime::DeviceMemory::kBlockInBytes);
 }
@@ -27,7 +27,7 @@ void freeAllocation(void *context) {
   if (std::shared_ptr<SharedBlock> shared = allocation->shared) {
     std::unique_lock<std::mutex> lock(shared->mutex);
     shared->rows.erase(allocation->number);
-    if (allocation->number != 0) {
+    {
       std::lock_guard<std::mutex> pointers(card.sharedPointersMutex);
       card.sharedPointers.erase(pointerOf(*allocation));
     }
@@ -36,10 +36,11 @@ void freeAllocation(void *context) {
       return;
     }
   }
-  card.memory.free(allocation->address);
-  auto bytes = static_cast<int64_t>(allocation->sizeInBytes);
+  uint64_t address = allocation->blockAddress();
+  card.memory.free(address);
+  auto bytes = static_cast<int64_t>(allocation->blockSizeInBytes());
   runtime::MemoryStats stats = card.memory.stats();
-  c10::reportMemoryUsageToProfiler(card.pointerOf(allocation->address), -bytes,
+  c10::reportMemoryUsageToProfiler(card.pointerOf(address), -bytes,
                                    stats.allocatedBytes, stats.reservedBytes,
                                    c10::Device(kSpyre, card.index()));
   delete allocation;
@@ -146,32 +147,42 @@ c10::DataPtr allocate(c10::DeviceIndex index, uint64_t sizeInBytes) {
   return pointer;
 }
 
-c10::DataPtr extend(const c10::DataPtr &pointer, int64_t rows,
-                    int64_t newRows) {
+c10::DataPtr extend(const c10::DataPtr &pointer, int64_t rows, int64_t newRows,
+                    int64_t first, uint64_t bytesPerRow) {
   auto *own = pointer.cast_context<Allocation>(&freeAllocation);
   if (!own)
     return {};
-  if (!own->shared)
+  if (!own->shared) {
     own->shared = std::make_shared<SharedBlock>();
+    own->shared->address = own->address;
+    own->shared->sizeInBytes = own->sizeInBytes;
+  }
   SharedBlock &shared = *own->shared;
   std::lock_guard<std::mutex> lock(shared.mutex);
-  shared.rows[own->number] = rows;
+  SharedBlock::Rows &ownRows =
+      shared.rows.try_emplace(own->number, SharedBlock::Rows{0, rows})
+          .first->second;
+  ownRows.end = ownRows.begin + rows;
+  SharedBlock::Rows added{ownRows.end, ownRows.begin + newRows};
   uint64_t number = 0;
   for (auto [user, used] : shared.rows) {
-    if (used > rows)
+    if (used.begin < added.end && added.begin < used.end)
       return {};
     // In ascending order: the first number that is free.
     number += user == number;
   }
-  if ((number + 1) * runtime::DeviceMemory::kBlockInBytes > own->sizeInBytes)
+  if ((number + 1) * runtime::DeviceMemory::kBlockInBytes > shared.sizeInBytes)
     return {};
   auto allocation = std::make_unique<Allocation>(*own);
+  uint64_t skipped = static_cast<uint64_t>(first) * bytesPerRow;
+  allocation->address += skipped;
+  allocation->sizeInBytes -= skipped;
   allocation->number = number;
-  shared.rows[number] = newRows;
+  shared.rows[number] = {ownRows.begin + first, added.end};
   void *address = pointerOf(*allocation);
-  if (number != 0) {
+  {
     std::lock_guard<std::mutex> pointers(own->card->sharedPointersMutex);
-    own->card->sharedPointers[address] = own->address;
+    own->card->sharedPointers[address] = allocation->address;
   }
   return {address, allocation.release(), &freeAllocation, pointer.device()};
 }

@@ -110,34 +110,45 @@ void setCurrentStream(c10::DeviceIndex index, c10::StreamId id) noexcept;
 /// Runs a function that may wait, without Python's lock.
 void withoutGIL(const std::function<void()> &function);
 
-/// A block that several pointers share. Each has the first rows of what lies in
-/// it, and a number by which its address on the host differs from the others'.
+/// A block that several pointers share. Each has some rows of what lies in it,
+/// and a number by which its address on the host differs from the others'.
 struct SharedBlock {
+  /// Rows from `begin` on, those from `end` on not.
+  struct Rows {
+    int64_t begin, end;
+  };
   std::mutex mutex;
-  std::map<uint64_t, int64_t> rows; ///< of each number
+  uint64_t address = 0, sizeInBytes = 0;
+  std::map<uint64_t, Rows> rows; ///< of each number
 };
 
 /// One block of device memory, or what is shared of one: the context of a spyre
 /// c10::DataPtr.
 struct Allocation {
   Card *card;
-  uint64_t address;
-  uint64_t sizeInBytes;
+  uint64_t address;     ///< of the first row
+  uint64_t sizeInBytes; ///< from there to the end of the block
   /// Null if nothing was ever shared.
   std::shared_ptr<SharedBlock> shared = nullptr;
   uint64_t number = 0;
 
   bool isShared() const { return shared && shared.use_count() > 1; }
+  uint64_t blockAddress() const { return shared ? shared->address : address; }
+  uint64_t blockSizeInBytes() const {
+    return shared ? shared->sizeInBytes : sizeInBytes;
+  }
 };
 
 /// A block of at least `sizeInBytes`; 0 bytes give a null pointer that still
 /// names the device. Throws c10::OutOfMemoryError.
 c10::DataPtr allocate(c10::DeviceIndex index, uint64_t sizeInBytes);
 
-/// A pointer to the same block, for what has its first `rows` and those behind
-/// them up to `newRows`; null if another pointer has some of these, too.
-/// Everything in the block stays as it is while any pointer to it is left.
-c10::DataPtr extend(const c10::DataPtr &pointer, int64_t rows, int64_t newRows);
+/// A pointer into the same block, for what has the `rows` of this one from
+/// `first` on, and those behind them up to `newRows`, all counted from the
+/// first row of this one. Null if another pointer has some of the new ones,
+/// too. Everything in the block stays as it is while any pointer to it is left.
+c10::DataPtr extend(const c10::DataPtr &pointer, int64_t rows, int64_t newRows,
+                    int64_t first = 0, uint64_t bytesPerRow = 0);
 
 /// The allocation behind a data pointer, or null.
 const Allocation *allocationOf(const c10::DataPtr &pointer);

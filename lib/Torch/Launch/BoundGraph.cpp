@@ -97,10 +97,32 @@ bool BoundGraph::isStoredFor(size_t argument, const StorageFormat &format,
                                           : format.layout);
 }
 
+/// An argument's sizes where the symbols have these.
+static std::vector<int64_t> shapeAt(const runtime::ArgumentInfo &argument,
+                                    const std::vector<int64_t> &sizes) {
+  return argument.sizes.empty() ? argument.shape
+                                : argument.storageAt(sizes).shape;
+}
+
+bool BoundGraph::canGrowInto(size_t argument, const at::Tensor &input,
+                             size_t dim,
+                             const std::vector<int64_t> &sizes) const {
+  if (!firstGrowingRow(input, dim))
+    return false;
+  const runtime::ArgumentInfo &info = graph.program->arguments()[argument];
+  std::vector<int64_t> shape = shapeAt(info, sizes);
+  if (info.dtype != storageOf(input).format->dtype ||
+      shape.size() != input.sizes().size() || shape[dim] <= input.sizes()[dim])
+    return false;
+  shape[dim] = input.sizes()[dim];
+  return input.sizes() == c10::IntArrayRef(shape);
+}
+
 void BoundGraph::run(const std::vector<at::Tensor> &inputs,
                      const std::vector<at::Tensor> &outputs,
                      const std::vector<int64_t> &shifts,
-                     const std::vector<int64_t> &sizes) {
+                     const std::vector<int64_t> &sizes,
+                     const std::vector<std::pair<size_t, at::Tensor>> &grown) {
   const std::vector<runtime::ArgumentInfo> &arguments =
       graph.program->arguments();
   checkSizes(graph, sizes);
@@ -141,8 +163,11 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
     addTensor(tensor);
   for (const at::Tensor &tensor : outputs)
     addTensor(tensor);
+  std::vector<std::pair<size_t, c10::Storage>> sources;
+  for (const auto &[argument, source] : grown)
+    sources.emplace_back(argument, source.storage());
   launch(index < 0 ? currentDevice() : index, std::move(storages), shifts,
-         nullptr, sizes);
+         nullptr, sizes, sources);
 }
 
 /// Whether a storage has the room that the program's argument has.
@@ -173,8 +198,11 @@ bool BoundGraph::takes(const std::vector<at::Tensor> &inputs,
       return false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const SpyreStorageImpl &storage = storageOf(inputs[i]);
+    std::optional<size_t> dim = growsAlong(i, growth);
     if (!storage.format ||
-        !isStoredFor(i, *storage.format, sizes, growsAlong(i, growth)) ||
+        !(dim && !arguments[i].hasRoom
+              ? canGrowInto(i, inputs[i], *dim, sizes)
+              : isStoredFor(i, *storage.format, sizes, dim)) ||
         storage.deviceIndex() != storageOf(inputs[0]).deviceIndex())
       return false;
   }
@@ -263,9 +291,19 @@ std::vector<at::Tensor> BoundGraph::call(std::vector<at::Tensor> inputs,
   };
   std::vector<std::pair<size_t, c10::Storage>> grown;
   for (auto [number, dim] : growth.arguments) {
+    const runtime::ArgumentInfo &argument = arguments[number];
     grown.emplace_back(number, inputs[number].storage());
-    inputs[number] = grow(homeOf(inputs[number]),
-                          grownFormat(arguments[number], dim, sizes));
+    if (argument.hasRoom) {
+      inputs[number] =
+          grow(homeOf(inputs[number]), grownFormat(argument, dim, sizes));
+      continue;
+    }
+    inputs[number] =
+        growAndCopyRows(inputs[number], dim, shapeAt(argument, sizes)[dim]);
+    TORCH_CHECK(isStoredFor(number, *storageOf(inputs[number]).format, sizes),
+                "argument '", argument.name,
+                "' was compiled for another layout than what has grown: ",
+                storageOf(inputs[number]).format->layout.str());
   }
   for (const at::Tensor &input : inputs)
     addArgument(input, true);

@@ -39,7 +39,8 @@ struct Growth {
     size_t number, dim;
   };
   /// Arguments that are grown tensors: the input has the first rows along
-  /// `dim`, and the program writes the others.
+  /// `dim`, and the program writes the others. Without room in its layout, the
+  /// argument is as growRows() makes it.
   std::vector<Entry> arguments;
   /// Output roots that hold an argument and more rows along `dim`: the next
   /// call may grow them, unless their sticks run along it.
@@ -72,11 +73,13 @@ public:
   /// Throws if the numbers differ, cards meet, or a storage is not stored as
   /// the program expects. `shifts`, empty or one per input, are added to the
   /// addresses of the inputs (ViewShift::deviceElements). `sizes` are those of
-  /// the graph's symbols, in order.
+  /// the graph's symbols, in order. `grown` as in launch(), with tensors on the
+  /// other storages.
   void run(const std::vector<at::Tensor> &inputs,
            const std::vector<at::Tensor> &outputs,
            const std::vector<int64_t> &shifts = {},
-           const std::vector<int64_t> &sizes = {});
+           const std::vector<int64_t> &sizes = {},
+           const std::vector<std::pair<size_t, at::Tensor>> &grown = {});
 
   /// As above, for a caller that has checked the storages: one per argument
   /// except the pool. `traffic`, which must outlive the work, grows
@@ -119,6 +122,9 @@ private:
   void execute(Card &card, std::vector<int64_t> arguments, double enqueued,
                runtime::Stream &stream, std::atomic<int64_t> *traffic,
                const LaunchRecord *launch);
+  /// Whether an input can become an argument that has grown row by row.
+  bool canGrowInto(size_t argument, const at::Tensor &input, size_t dim,
+                   const std::vector<int64_t> &sizes) const;
   bool isStoredFor(size_t argument, const StorageFormat &format,
                    const std::vector<int64_t> &sizes,
                    std::optional<size_t> growsAlong = std::nullopt) const;

@@ -8,12 +8,18 @@
 // moves to memory of its own first (SpyreStorageImpl::ownMemory()), so that
 // neither sees what happens to the other.
 //
+// A cache that slides keeps the last rows: a view of what cat has made. The
+// next result begins at the first row of the view, further on in the same
+// block.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef SPYRE_LIB_TORCH_LAUNCH_GROWTH_H
 #define SPYRE_LIB_TORCH_LAUNCH_GROWTH_H
 
 #include "../Storage/Storage.h"
+
+#include <utility>
 
 namespace spyre::pytorch {
 
@@ -38,6 +44,32 @@ void letGrow(SpyreStorageImpl &storage, size_t dim);
 /// Otherwise they are copied, which waits for the work that uses the storage.
 /// The other rows hold anything.
 at::Tensor grow(const at::Tensor &tensor, const StorageFormat &format);
+
+/// A contiguous home whose rows along a dimension follow each other in memory.
+struct Rows {
+  StorageFormat format;
+  int64_t elements; ///< of the device, in each
+};
+/// The home of these sizes, if it can be stored so.
+std::optional<Rows> rowsOf(HostDtype dtype, c10::IntArrayRef sizes, size_t dim);
+
+/// The first of the rows along `dim` of a storage that has `room` for more
+/// along it, if a tensor is all from there to the last one. The home is
+/// contiguous.
+std::optional<int64_t> firstGrowingRow(const at::Tensor &tensor, size_t dim);
+
+/// A tensor of so many rows that follow each other in memory, the home of a new
+/// storage, which is to begin with those of `tensor`, for which there is a
+/// firstGrowingRow(). True: it has them, as it is on the same block. That is so
+/// where `tensor` is stored so, too, nothing else has grown from it, and the
+/// block has room, but not more than for twice as many again. Otherwise it is
+/// on a block for twice as many, and the caller copies them.
+std::pair<at::Tensor, bool> growRows(const at::Tensor &tensor, size_t dim,
+                                     int64_t numRows);
+
+/// The same, with the rows copied where they have to be.
+at::Tensor growAndCopyRows(const at::Tensor &tensor, size_t dim,
+                           int64_t numRows);
 
 /// Stores what a storage has without room, if it has any.
 void dropRoom(SpyreStorageImpl &storage);

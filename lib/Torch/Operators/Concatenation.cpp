@@ -5,7 +5,8 @@
 // along the dimension of both follow each other in memory, in a block with room
 // for more of them (Launch/Growth.h says who may have which rows of it). The
 // next cat stores what is new behind them: as in a storage of just these rows,
-// so that its program depends on how many they are and on nothing else.
+// so that its program depends on how many they are and on nothing else. It may
+// begin with the last rows only.
 #include "../Eager/Eager.h"
 #include "../Eager/EagerCall.h"
 #include "../Launch/Growth.h"
@@ -18,48 +19,9 @@
 #include <ATen/core/IListRef.h>
 #include <torch/library.h>
 
-#include <functional>
-#include <numeric>
-
 namespace spyre::pytorch {
 
 namespace {
-
-/// A contiguous home whose rows along a dimension follow each other in memory.
-struct Rows {
-  StorageFormat format;
-  int64_t elements; ///< of the device, in each
-};
-
-std::optional<Rows> rowsOf(HostDtype dtype, c10::IntArrayRef sizes,
-                           size_t dim) {
-  constexpr size_t kMaxRank = 6;
-  if (sizes.size() < 2 || sizes.size() > kMaxRank || dim + 1 >= sizes.size())
-    return std::nullopt;
-  // The second dimension of an order is the outermost one on the device.
-  std::vector<int64_t> order(sizes.size());
-  std::iota(order.begin(), order.end(), 0);
-  if (sizes.size() > 2) {
-    order.erase(order.begin() + static_cast<ptrdiff_t>(dim));
-    order.insert(order.begin() + 1, static_cast<int64_t>(dim));
-  }
-  std::vector<int64_t> strides = c10::TensorType::contiguousStridesOf(sizes);
-  TensorLayout layout(sizes.vec(), strides, dtype, order);
-  // Of two dimensions, the sticks of a row are further out.
-  size_t place = sizes.size() > 2 ? 0 : 1;
-  if (place == 1 && layout.deviceSize[0] != 1)
-    return std::nullopt;
-  int64_t elements = std::accumulate(
-      layout.deviceSize.begin() + static_cast<ptrdiff_t>(place) + 1,
-      layout.deviceSize.end(), int64_t(1), std::multiplies<>());
-  return Rows{{dtype, sizes.vec(), std::move(strides), std::move(layout),
-               /*room=*/{}},
-              elements};
-}
-
-uint64_t blockSize(const StorageFormat &format) {
-  return blockSize(format, format.numElements() * hostBytes(format.dtype));
-}
 
 /// Whether a tensor is the contiguous home of its storage.
 bool isContiguousHome(const at::Tensor &tensor) {
@@ -87,45 +49,32 @@ bool areRows(const std::vector<at::Tensor> &tensors, size_t dim) {
          added <= 2 * tensors[0].size(static_cast<int64_t>(dim));
 }
 
-/// The result of a cat whose first tensor has been made by one; nothing if this
-/// is none of a cache.
+/// The result of a cat whose first tensor is what one has made, or the last
+/// rows of that; nothing if this is none of a cache.
 std::optional<at::Tensor> grow(const std::vector<at::Tensor> &tensors,
                                size_t dim) {
   const at::Tensor &first = tensors[0];
-  SpyreStorageImpl &old = storageOf(first);
-  if (!old.format || !old.format->room || old.format->room->dim != dim ||
-      !isContiguousHome(first) || !areRows(tensors, dim))
+  if (!firstGrowingRow(first, dim) || !areRows(tensors, dim))
     return std::nullopt;
-  auto withRows = [&](int64_t count) {
-    std::vector<int64_t> sizes = first.sizes().vec();
-    sizes[dim] = count;
-    return rowsOf(old.format->dtype, sizes, dim);
+  auto count = [&](const at::Tensor &tensor) {
+    return tensor.size(static_cast<int64_t>(dim));
   };
-  int64_t oldRows = old.format->sizes[dim], newRows = 0;
-  for (const at::Tensor &tensor : tensors)
-    newRows += tensor.size(static_cast<int64_t>(dim));
-  std::optional<Rows> before = withRows(oldRows), after = withRows(newRows);
-  if (!before || !after)
+  HostDtype dtype = storageOf(first).format->dtype;
+  std::optional<Rows> one = rowsOf(dtype, first.sizes(), dim);
+  if (!one)
     return std::nullopt;
-  c10::DataPtr block;
-  if (before->format.layout == old.format->layout &&
-      blockSize(after->format) <= old.deviceSizeInBytes())
-    block = extend(old.data_ptr(), oldRows, newRows);
-  bool isShared = static_cast<bool>(block);
-  if (!isShared)
-    block =
-        allocate(old.deviceIndex(), blockSize(withRows(2 * newRows)->format));
-  at::Tensor result = makeTensor(after->format, std::move(block));
-  int64_t row = isShared ? oldRows : 0;
+  int64_t numRows = 0;
+  for (const at::Tensor &tensor : tensors)
+    numRows += count(tensor);
+  auto [result, isShared] = growRows(first, dim, numRows);
+  int64_t row = isShared ? count(first) : 0;
   for (size_t i = isShared ? 1 : 0; i < tensors.size(); ++i) {
-    int64_t count = tensors[i].size(static_cast<int64_t>(dim));
-    GrownPart part{result.storage(), first.storage(), row * after->elements};
-    if (!copyInto(tensors[i], withRows(count)->format, part))
+    GrownPart part{result.storage(), first.storage(), row * one->elements};
+    if (!copyInto(tensors[i], rowsOf(dtype, tensors[i].sizes(), dim)->format,
+                  part))
       return std::nullopt;
-    row += count;
+    row += count(tensors[i]);
   }
-  letGrow(storageOf(result), dim);
-  countGrowth(isShared ? 0 : before->format.layout.sizeInBytes());
   return result;
 }
 

@@ -236,6 +236,10 @@ class Importer:
                 )
         return self._arguments[key]
 
+    def argument(self, key: int) -> int:
+        """The value of the program argument that was added with this key."""
+        return self._arguments[key]
+
     def add_tensor(
         self, argument: int, spec: TensorSpec, location: list[tuple[str, int, str]]
     ) -> int:

@@ -10,12 +10,13 @@ eagerly.
 
 from __future__ import annotations
 
+import functools
 import logging
 import operator
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,12 +86,15 @@ class CompiledPart:
     grown: list[tuple[int, int]] = field(default_factory=list)
 
     def run(
-        self, inputs: Sequence[torch.Tensor], moves: Sequence[tuple[int, int]]
+        self,
+        inputs: Sequence[torch.Tensor],
+        moves: Sequence[tuple[int, int]],
+        sources: Mapping[int, torch.Tensor] = {},
     ) -> list[torch.Tensor]:
         """Runs the program; returns its results as tensors.
 
         ``moves`` says per input how far it was compiled from where it lies, as
-        ``_C.shift_views()`` does.
+        ``_C.shift_views()`` does; ``sources`` what inputs have grown from.
         """
         outputs = [
             _C.empty_with_layout(sizes, strides, dtype, layout, device=inputs[0].device)
@@ -104,7 +108,12 @@ class CompiledPart:
                 self.graph.argument_names, storages, self.graph.outputs
             )
         shifts = [moves[i] for i in self.arguments]
-        self.graph.run(storages, outputs, [device for _, device in shifts])
+        grown = [
+            (number, sources[i])
+            for number, i in enumerate(self.arguments)
+            if i in sources
+        ]
+        self.graph.run(storages, outputs, [d for _, d in shifts], grown=grown)
         if self.dump is not None:
             self.dump.save_report(self.report())
         for number, dim in self.grown:
@@ -149,6 +158,12 @@ class CompiledStep:
     )
     #: In place of this step, once a row has refused one of its nodes.
     cut: _Refused | None = None
+    #: Whether inputs that have grown are grown in place.
+    grows: bool = True
+    #: Parts that grow inputs, as ``parts``, and which inputs they grow.
+    grown_parts: dict[tuple[bool, InputKind, frozenset[int]], CompiledPart] = field(
+        default_factory=dict
+    )
     #: The import of its nodes for a key of ``parts``, if a longer part began with it.
     begun: tuple[tuple[bool, InputKind], Importer] | None = None
 
@@ -171,9 +186,12 @@ class CompiledStep:
         if self.cut is not None:
             return self.cut.run(env)
         inputs = host_numbers.on_device([env[node] for node in self.inputs])
-        # A dump runs on the storages that it keeps; what SuperDSC can say may
-        # copy whole storages.
-        is_moved = dump.dump_dir() is None and not is_for_superdsc(self.options)
+        if self.grows and not is_for_superdsc(self.options):
+            results = self._run_grown(inputs)
+            if results is not None:
+                env.update(zip(self.outputs, results, strict=True))
+                return
+        is_moved = self._may_move()
         stay = [(0, 0)] * len(inputs)
         moves = _C.shift_views(inputs) if is_moved else stay
         part = self._find_part(inputs, moves, is_moved)
@@ -183,6 +201,81 @@ class CompiledStep:
         if isinstance(part, _Refused):
             return part.run(env)
         env.update(zip(self.outputs, part.run(inputs, moves), strict=True))
+
+    def _may_move(self) -> bool:
+        """Whether views of one storage at several places share programs.
+
+        A dump runs on the storages that it keeps; what SuperDSC can say may copy whole
+        storages.
+        """
+        return dump.dump_dir() is None and not is_for_superdsc(self.options)
+
+    @functools.cached_property
+    def _growths(self) -> list[tuple[int, growth.Growth]]:
+        """Concatenations of inputs that may have grown, and the inputs' numbers."""
+        if dump.decisions_dir() is not None or hints.are_given(self.nodes):
+            return []
+        members = set(self.nodes)
+        return [
+            (self.inputs.index(g.node.args[0][0]), g)
+            for g in growth.find(self.nodes, self.inputs, self.outputs, self.metas)
+            if growth.uses_alone(g, members, self.outputs)
+        ]
+
+    def _run_grown(self, inputs: list[torch.Tensor]) -> list[torch.Tensor] | None:
+        """The results, if inputs have grown that can be grown in place."""
+        growing = {i: g for i, g in self._growths if growth.is_grown(inputs[i], g.dim)}
+        if not growing:
+            return None
+        kind = InputKind.of(inputs, [0] * len(inputs))
+        growing = {
+            i: g
+            for i, g in growing.items()
+            if growth.storage_of(g, self.inputs, kind) is not None
+        }
+        grown, sources = list(inputs), {}
+        for i, g in growing.items():
+            longer = _C.grow_rows(inputs[i], g.dim, self.metas[g.node].shape[g.dim])
+            if longer is not None:
+                grown[i], sources[i] = longer, inputs[i]
+        if not sources:
+            return None
+        growing = {i: growing[i] for i in sources}
+        is_moved = self._may_move()
+        moves = _C.shift_views(grown) if is_moved else [(0, 0)] * len(grown)
+        part = self._find_grown_part(grown, moves, is_moved, growing)
+        if part is not None and not part.stays_in_storages(moves):
+            moves = [(0, 0)] * len(grown)
+            part = self._find_grown_part(grown, moves, is_moved, growing)
+        return None if part is None else part.run(grown, moves, sources)
+
+    def _find_grown_part(
+        self,
+        inputs: Sequence[torch.Tensor],
+        moves: Sequence[tuple[int, int]],
+        is_moved: bool,
+        growing: Mapping[int, growth.Growth],
+    ) -> CompiledPart | None:
+        """The part for such inputs; None if there can be none."""
+        kind = InputKind.of(inputs, [shift for shift, _ in moves])
+        key = (is_moved, kind, frozenset(growing))
+        part = self.grown_parts.get(key)
+        if part is None:
+            with compiling:
+                part = self.grown_parts.get(key)
+                if part is None and self.grows:
+                    try:
+                        part = self._compile(self._import_grown(kind, growing), kind)
+                    except _C.SpyreError as error:
+                        self.grows = False
+                        _log.info(
+                            "%s: inputs do not grow in place, because %s",
+                            self.name,
+                            error,
+                        )
+                    else:
+                        self.grown_parts[key] = part
+        return part
 
     def _find_part(
         self,
@@ -289,17 +382,39 @@ class CompiledStep:
         """What a program calls a storage, by its number and its first input's."""
         return self.inputs[first].name
 
-    def _start_import(self, kind: InputKind) -> Importer:
-        """An importer that has the inputs."""
+    def _start_import(self, kind: InputKind, growing: Container[int] = ()) -> Importer:
+        """An importer that has the inputs, but for those that are ``growing``."""
         importer = Importer()
         values = [
             importer.add_storage(i, self._argument_name(i, first), kind.storages[i])
             for i, first in enumerate(kind.first)
         ]
-        for node, spec, index in zip(self.inputs, kind.specs, kind.owner, strict=True):
-            importer.add_input(node, values[index], spec, self.metas[node])
+        for number, node in enumerate(self.inputs):
+            if number in growing:
+                continue
+            importer.add_input(
+                node,
+                values[kind.owner[number]],
+                kind.specs[number],
+                self.metas[node],
+            )
             if host_numbers.is_host_number(self.metas[node]):
                 importer.numbers.add(node)
+        return importer
+
+    def _import_grown(
+        self, kind: InputKind, growing: Mapping[int, growth.Growth]
+    ) -> Importer:
+        """An importer of all nodes, where some inputs have grown already."""
+        importer = self._start_import(kind, growing)
+        numbers = {g.node: number for number, g in growing.items()}
+        for node in self.nodes:
+            if node not in numbers:
+                self._import(importer, node)
+                continue
+            number = numbers[node]
+            argument = importer.argument(kind.owner[number])
+            growth.add_to(importer, growing[number], argument, self.metas)
         return importer
 
     def _import(self, importer: Importer, node: Node) -> None:
@@ -327,7 +442,7 @@ class CompiledStep:
             kept.save_program(graph)
         # Where sizes vary from the second call on, this is the first one.
         found = growth.find(self.nodes, self.inputs, self.outputs, self.metas)
-        roots = [results[self.outputs.index(g.node)].root for g in found]
+        roots = [results[self.outputs.index(g.output)].root for g in found]
         grown = [
             (root, g.dim) for root, g in zip(roots, found, strict=True) if root >= 0
         ]

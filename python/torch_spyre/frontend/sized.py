@@ -32,7 +32,6 @@ from torch_spyre.frontend.importer import (
     InputKind,
     StorageSpec,
     TensorSpec,
-    location_of,
 )
 from torch_spyre.frontend.parts import (
     CompiledPart,
@@ -96,35 +95,6 @@ class SizedImporter(Importer):
         number = self.number_of(value)
         return number if number is not value else super()._operand(value)
 
-    def add_growth(
-        self, found: growth.Growth, argument: int, metas: Mapping[Node, Any]
-    ) -> None:
-        """Imports a concatenation whose result is an argument that has the first rows
-        already.
-        """
-        node, dim = found.node, found.dim
-        location = location_of(node)
-        spec = self.spec_of(metas[node])
-        begin = self.spec_of(metas[node.args[0][0]]).sizes[dim]
-        for part in found.parts:
-            end = begin + self.spec_of(metas[part]).sizes[dim]
-            whole = self.builder.view(
-                argument, list(spec.sizes), list(spec.strides), 0, location
-            )
-            (stored,) = self.builder.op(
-                "aten.slice_scatter.default",
-                [_C.ValueId(whole), self._operand(part), dim, begin, end, 1],
-                {},
-                [(spec.dtype, list(spec.sizes), list(spec.strides))],
-                location,
-            )
-            self.builder.mutate(argument, stored, location)
-            begin = end
-        self.values[node] = self.add_tensor(
-            argument, TensorSpec(spec.dtype, spec.sizes, spec.strides, 0), location
-        )
-        self.offset_delta[node] = -spec.offset
-
 
 def _agrees(
     traced: Sequence[Size], actual: Sequence[int], sizes: Sequence[int]
@@ -132,6 +102,18 @@ def _agrees(
     return len(traced) == len(actual) and all(
         at(t, sizes) == a for t, a in zip(traced, actual, strict=True)
     )
+
+
+@dataclass
+class _Growths:
+    """What grows in a program, by the numbers of storages."""
+
+    growing: dict[int, growth.Growth] = field(default_factory=dict)
+    #: Of these, how those lie whose room is not in their layouts.
+    row_by_row: dict[int, StorageSpec] = field(default_factory=dict)
+    #: What may grow in the next call, if a program can do that, with the number of
+    #: its input if this is one that may.
+    fresh: list[tuple[growth.Growth, int | None]] = field(default_factory=list)
 
 
 @dataclass
@@ -146,8 +128,6 @@ class SizedStep(CompiledStep):
     programs: list[tuple[Any, Binding]] = field(default_factory=list)
     #: Whether programs take symbols for equal that are so in a call.
     is_merged: bool = False
-    #: Whether inputs that have grown are grown in place.
-    grows: bool = True
     #: The sizes of the last call that found no program.
     last: tuple[int, ...] | None = None
     #: Calls for which no program for many sizes could be made.
@@ -303,13 +283,13 @@ class SizedStep(CompiledStep):
     ) -> Any:
         """The program, one that grows inputs in place if there is one."""
         kind = InputKind.of(inputs, [0] * len(inputs))
-        growing, fresh = self._growths(inputs, kind, binding)
+        growths = self._growths_of_call(inputs, kind, binding, sizes)
         try:
-            return self._make_program(inputs, kind, binding, sizes, growing, fresh)
+            return self._make_program(inputs, kind, binding, sizes, growths)
         except _C.SpyreError as error:
-            if not growing:
+            if not growths.growing:
                 raise
-            program = self._make_program(inputs, kind, binding, sizes, {}, [])
+            program = self._make_program(inputs, kind, binding, sizes, _Growths())
             _log.info("%s: inputs do not grow in place, because %s", self.name, error)
         # The others leave what has grown to a program that there is not.
         self.grows = False
@@ -322,12 +302,14 @@ class SizedStep(CompiledStep):
         kind: InputKind,
         binding: Binding,
         actual_sizes: tuple[int, ...],
-        growing: Mapping[int, growth.Growth],
-        fresh: Sequence[tuple[growth.Growth, int | None]],
+        growths: _Growths,
     ) -> Any:
+        growing, row_by_row = growths.growing, growths.row_by_row
         storage_of = {g.node: number for number, g in growing.items()}
         traced = [self.metas[node] for node in self.inputs]
-        rooms = growth.rooms_of(inputs, kind, traced, growing, self.metas, binding)
+        rooms = growth.rooms_of(
+            inputs, kind, traced, growing, row_by_row, self.metas, binding
+        )
         sizes = binding.of(actual_sizes)
         assert sizes is not None
         importer = SizedImporter(binding)
@@ -335,7 +317,11 @@ class SizedStep(CompiledStep):
             importer.add_storage(
                 number,
                 self._argument_name(number, first),
-                self._storage_spec(importer, kind, number, sizes, rooms.get(number)),
+                self._row_by_row_spec(importer, growing[number], row_by_row[number])
+                if number in row_by_row
+                else self._storage_spec(
+                    importer, kind, number, sizes, rooms.get(number)
+                ),
             )
             for number, first in enumerate(kind.first)
         ]
@@ -358,7 +344,7 @@ class SizedStep(CompiledStep):
                     )
             number = storage_of.get(node)
             if number is not None:
-                importer.add_growth(growing[number], arguments[number], self.metas)
+                growth.add_to(importer, growing[number], arguments[number], self.metas)
             else:
                 importer.add_node(node, self.metas[node])
         results = importer.builder.set_outputs(
@@ -380,34 +366,59 @@ class SizedStep(CompiledStep):
             specs,
             list(results),
             growing=[(number, g.dim) for number, g in growing.items()],
-            grown=[(results[self.outputs.index(g.node)].root, g.dim) for g, _ in fresh],
-            fresh=[(number, g.dim) for g, number in fresh if number is not None],
+            grown=[
+                (results[self.outputs.index(g.output)].root, g.dim)
+                for g, _ in growths.fresh
+            ],
+            fresh=[
+                (number, g.dim) for g, number in growths.fresh if number is not None
+            ],
             roomy=[number for number in rooms if number not in growing],
         )
 
-    def _growths(
-        self, inputs: list[Any], kind: InputKind, binding: Binding
-    ) -> tuple[dict[int, growth.Growth], list[tuple[growth.Growth, int | None]]]:
-        """What grows, by the numbers of storages, and what may grow in the next call,
-        if a program can do that, with that of its input if this is one that may.
-        """
+    def _growths_of_call(
+        self,
+        inputs: list[Any],
+        kind: InputKind,
+        binding: Binding,
+        actual_sizes: tuple[int, ...],
+    ) -> _Growths:
+        """What of a call's inputs grows in a program, and which results may."""
         assert self.symbols is not None
-        growing: dict[int, growth.Growth] = {}
-        fresh: list[tuple[growth.Growth, int | None]] = []
+        found = _Growths()
         if not self.grows or self.symbols.is_stepped:
-            return growing, fresh
+            return found
+        sizes = binding.of(actual_sizes)
+        assert sizes is not None
         members = set(self.nodes)
         for g in growth.find(self.nodes, self.inputs, self.outputs, self.metas):
-            if not growth.varies_along(g.dim, self.metas[g.node], binding):
+            result = self.metas[g.node]
+            if not growth.may_grow_along(g.dim, result, binding):
                 continue
-            number = growth.storage_of(g, members, self.inputs, self.outputs, kind)
-            if number is not None and growth.is_grown(
-                inputs[kind.first[number]], g.dim
+            number = None
+            if growth.uses_alone(g, members, self.outputs):
+                number = growth.storage_of(g, self.inputs, kind)
+            if number is None or not growth.is_grown(inputs[kind.first[number]], g.dim):
+                found.fresh.append((g, number))
+                continue
+            spec, home = kind.specs[kind.first[number]], kind.storages[number]
+            if spec.sizes != home.home_sizes or not growth.varies_along(
+                g.dim, result, binding
             ):
-                growing[number] = g
-            else:
-                fresh.append((g, number))
-        return growing, fresh
+                actual = [at(binding.size(size), sizes) for size in result.shape]
+                rows = growth.rows_at(actual, result.dtype, g.dim)
+                if rows is None:
+                    continue
+                found.row_by_row[number] = rows
+            found.growing[number] = g
+        return found
+
+    def _row_by_row_spec(
+        self, importer: SizedImporter, grown: growth.Growth, actual: StorageSpec
+    ) -> StorageSpec:
+        """The storage of a result that is as ``actual`` in a call."""
+        spec = importer.spec_of(self.metas[grown.node])
+        return StorageSpec(spec.dtype, spec.sizes, spec.strides, actual.layout)
 
     def _storage_spec(
         self,
