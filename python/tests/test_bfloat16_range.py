@@ -58,6 +58,19 @@ def test_rows_whose_keys_are_all_hidden(is_compiled):
     torch.testing.assert_close(actual, weights(scores, mask), rtol=2**-7, atol=0)
 
 
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_divisors_stay_away_from_zero(is_compiled):
+    def function(x):
+        return F.normalize(x, dim=-1), torch.full_like(x, 1e-30).log2()
+
+    x = torch.zeros(3, 65, dtype=BF16)
+    x[1, 5] = -2
+    run = compiled(function) if is_compiled else function
+    normal, logarithms = run(x.to("spyre"))
+    assert torch.equal(normal.cpu(), x / 2)
+    assert torch.equal(logarithms.cpu(), torch.full_like(x, -31))
+
+
 def test_infinities_and_other_types_stay_what_they_are():
     mask = torch.tensor([True, False, True])
     for dtype in (BF16, torch.float16, torch.float32):

@@ -68,8 +68,9 @@ inline float decodeDL16Strictly(uint16_t code) {
   return magnitude == 0x7FFFu ? detail::floatOf(0x7FC00000u) : value;
 }
 
-/// Codes of larger numbers are the non-number.
+/// Codes of larger numbers are the non-number, of numbers nearer to 0 zeros.
 inline constexpr float kLargestDL16 = (2 - 2 / 512.0f) * 4294967296.0f;
+inline constexpr float kSmallestDL16 = (1 + 1 / 512.0f) / 2147483648.0f;
 
 /// decodeDL16(encodeDL16(value)).
 inline float roundDL16(float value) { return decodeDL16(encodeDL16(value)); }

@@ -105,9 +105,10 @@ public:
 
   // Building.
   TypedAttr imm(double value) const { return b.getF32FloatAttr(value); }
-  /// A value that elements of a type get. A finite one is the nearest that is
-  /// finite on the device, where bfloat16 reaches 8.6e9 instead of 3e38: its
-  /// most negative number hides keys in masks of attention.
+  /// A value that elements of a type get. A finite one other than 0 is the
+  /// nearest on the device that is so, too, where bfloat16 reaches from 5e-10
+  /// to 8.6e9 instead of 3e38: its most negative number hides keys in masks of
+  /// attention, and small ones keep divisors from 0.
   TypedAttr immElement(double value, Type type) const;
   TypedAttr immInt(int64_t value) const { return b.getI64IntegerAttr(value); }
   /// A number as an integer: towards zero, to the nearest that fits, NaN as 0.

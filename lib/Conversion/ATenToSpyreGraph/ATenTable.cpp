@@ -246,9 +246,11 @@ SmallVector<int64_t> ATenCall::dims(StringRef parameter, int64_t rank) const {
 }
 
 TypedAttr ATenCall::immElement(double value, Type type) const {
+  constexpr double kSmallest = ::spyre::kSmallestDL16;
   constexpr double kLargest = ::spyre::kLargestDL16;
-  if (type.isBF16() && std::isfinite(value))
-    value = std::clamp(value, -kLargest, kLargest);
+  if (type.isBF16() && std::isfinite(value) && value != 0)
+    value =
+        std::copysign(std::clamp(std::abs(value), kSmallest, kLargest), value);
   return imm(value);
 }
 

@@ -73,7 +73,9 @@ void Call::appendOrder(c10::ArrayRef<int64_t> strides) {
 
 void Call::addNumber(double number) {
   // Rows of the ATen table ask whether the device's 16 bits have it.
-  if (std::isfinite(number) && std::abs(number) > kLargestDL16) {
+  double magnitude = std::abs(number);
+  if (std::isfinite(number) && number != 0 &&
+      (magnitude < kSmallestDL16 || magnitude > kLargestDL16)) {
     append('h');
     append(std::bit_cast<int64_t>(number));
   } else {

@@ -19,8 +19,8 @@ from torch_spyre.decompositions.table import all_decompositions
 from torch_spyre.frontend.host_numbers import is_spyre
 from torch_spyre.frontend.importer import is_view
 
-#: kLargestDL16 of include/Spyre/Device/DL16.h.
-_LARGEST = (2 - 2 / 512) * 2.0**32
+#: kSmallestDL16 and kLargestDL16 of include/Spyre/Device/DL16.h.
+_SMALLEST, _LARGEST = (1 + 1 / 512) * 2.0**-31, (2 - 2 / 512) * 2.0**32
 
 #: Results have sizes, strides and dtype of the first argument.
 LIKE_SELF = {
@@ -140,11 +140,11 @@ class WholeNumber(int):
 
 
 def is_beyond_device(number: float) -> bool:
-    """Whether it is finite, but not in the device's 16 bits.
+    """Whether it is finite and not 0, but not so in the device's 16 bits.
 
     Rows of the ATen table know such numbers: they are in programs, not arguments.
     """
-    return _LARGEST < abs(number) < math.inf
+    return 0 < abs(number) < _SMALLEST or _LARGEST < abs(number) < math.inf
 
 
 class SizeNumber(int):
