@@ -61,6 +61,7 @@ ROOMS: dict[str, set[str]] = {
     },
     PASSES + "/Division": {
         "Device",
+        "Planning",
         "Target/Interface",
         GRAPH + "Analysis",
         GRAPH + "IR",

@@ -6,11 +6,13 @@
 #include "OperandSpans.h"
 #include "Reshard.h"
 #include "Spyre/Device/CostModel.h"
+#include "Spyre/Planning/SizePrices.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
+using namespace ::spyre::planning;
 
 /// The most users of one value that a choice looks at. The bound keeps the pass
 /// linear if a value has very many users.
@@ -151,57 +153,38 @@ void DivisionPlanner::chooseForSizes(unsigned numSizes, unsigned sweeps) {
         llvm::any_of(node.users, varies))
       varying.push_back(&node);
   }
-  struct Plan {
-    SmallVector<int> chosen;
-    /// At each size.
-    SmallVector<Price> prices;
-  };
-  std::vector<Plan> plans;
+  std::vector<SmallVector<int>> plans;
+  // Of each plan, at each size.
+  std::vector<std::vector<SizePrice>> planPrices;
   auto addPlan = [&] {
-    Plan plan;
+    SmallVector<int> plan;
     for (Node *node : varying)
-      plan.chosen.push_back(node->chosen);
-    if (llvm::any_of(plans, [&](const Plan &other) {
-          return other.chosen == plan.chosen;
-        }))
+      plan.push_back(node->chosen);
+    if (llvm::is_contained(plans, plan))
       return;
-    for (unsigned size = 0; size < numSizes; ++size)
-      plan.prices.push_back(getPriceOfAll(varying, size));
+    std::vector<SizePrice> &pricesOfPlan = planPrices.emplace_back();
+    for (unsigned size = 0; size < numSizes; ++size) {
+      Price price = getPriceOfAll(varying, size);
+      pricesOfPlan.push_back({price.seconds, price.movedBytes});
+    }
     plans.push_back(std::move(plan));
   };
-  // At each size, the time of the fastest plan, and the bytes of one that is
-  // about as fast.
-  SmallVector<Price> least;
-  auto findLeast = [&] {
-    least.assign(numSizes, {std::numeric_limits<double>::max()});
-    for (unsigned size = 0; size < numSizes; ++size) {
-      for (const Plan &plan : plans)
-        least[size].seconds =
-            std::min(least[size].seconds, plan.prices[size].seconds);
-      least[size].movedBytes = std::numeric_limits<double>::max();
-      for (const Plan &plan : plans)
-        if (plan.prices[size].seconds <= least[size].seconds * (1 + tolerance))
-          least[size].movedBytes =
-              std::min(least[size].movedBytes, plan.prices[size].movedBytes);
-    }
-  };
-  auto takePlan = [&](const Plan &plan) {
-    for (auto [node, chosen] : llvm::zip_equal(varying, plan.chosen))
+  auto takePlan = [&](unsigned number) {
+    for (auto [node, chosen] : llvm::zip_equal(varying, plans[number]))
       node->chosen = chosen;
   };
-  auto getWorst = [&](const Plan &plan) {
-    double worst = 0;
-    // A stick more: there may be nothing to move.
-    for (auto [price, best] : llvm::zip_equal(plan.prices, least))
-      worst = std::max({worst, price.seconds / best.seconds,
-                        (price.movedBytes + spec.stickBytes) /
-                            (best.movedBytes + spec.stickBytes)});
-    return worst;
+  std::vector<SizePrice> least;
+  auto getWorst = [&](unsigned number) {
+    return getWorstShare(planPrices[number], least,
+                         static_cast<double>(spec.stickBytes));
   };
-  auto getBest = [&]() -> const Plan & {
-    return *llvm::min_element(plans, [&](const Plan &a, const Plan &b) {
-      return getWorst(a) < getWorst(b) * (1 - kRounding);
-    });
+  auto getBest = [&] {
+    least = findLeastPrices(planPrices, tolerance);
+    unsigned best = 0;
+    for (unsigned number = 1; number < plans.size(); ++number)
+      if (getWorst(number) < getWorst(best) * (1 - kRounding))
+        best = number;
+    return best;
   };
   addPlan();
   for (unsigned size = 1; size < numSizes; ++size) {
@@ -212,21 +195,19 @@ void DivisionPlanner::chooseForSizes(unsigned numSizes, unsigned sweeps) {
     chooseAll(varying, sweeps);
     addPlan();
   }
-  findLeast();
   if (getWorst(getBest()) > 1 + kLeastSavingAtSizes) {
     for (unsigned size = 0; size < numSizes; ++size)
-      weights[size] = 1 / least[size].seconds;
-    for (unsigned plan = 0, count = plans.size(); plan < count; ++plan) {
-      takePlan(plans[plan]);
+      weights[size] = getSizeWeight(least[size].seconds);
+    for (unsigned number = 0, count = plans.size(); number < count; ++number) {
+      takePlan(number);
       chooseAll(varying, /*sweeps=*/1);
       addPlan();
     }
-    findLeast();
   }
-  const Plan &best = getBest(), &largest = plans.front();
-  bool isWorthwhile =
-      getWorst(best) < getWorst(largest) * (1 - kLeastSavingAtSizes);
-  takePlan(isWorthwhile ? best : largest);
+  // The first one is for the largest sizes.
+  unsigned best = getBest();
+  bool isWorthwhile = getWorst(best) < getWorst(0) * (1 - kLeastSavingAtSizes);
+  takePlan(isWorthwhile ? best : 0);
 }
 
 const Divisions *DivisionPlanner::getDivisions(SpyreOpInterface op) {

@@ -8,6 +8,7 @@
 #include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "Spyre/Planning/SizePrices.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -16,6 +17,7 @@
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
+using ::spyre::planning::getSizeWeight;
 
 int64_t SlicingNumbers::getNumber(AffineExpr expr) {
   return expr ? expressions.try_emplace(expr, expressions.size() + 1)
@@ -171,9 +173,9 @@ double DivisionSearch::sumOverSizes(
     function_ref<double(const DivisionSearch &)> getSeconds) const {
   if (atSmallerSizes.empty())
     return getSeconds(*this);
-  double sum = getSeconds(*this) / leastSeconds;
+  double sum = getSeconds(*this) * getSizeWeight(leastSeconds);
   for (const std::unique_ptr<DivisionSearch> &search : atSmallerSizes)
-    sum += getSeconds(*search) / search->leastSeconds;
+    sum += getSeconds(*search) * getSizeWeight(search->leastSeconds);
   return sum;
 }
 
