@@ -59,3 +59,20 @@ func.func @packed(%x: tensor<300x768xf16, #packed>) -> tensor<1x2x300x128xf16> {
     : tensor<1x2x300x128xf16>, tensor<1x2x300x128xf16>, tensor<1x2x300x128xf16> -> tensor<1x2x300x128xf16>, tensor<1x2x300xf32>
   return %0 : tensor<1x2x300x128xf16>
 }
+
+// -----
+
+// LX has no room for the scores in two slicings, so that they could not move:
+// the product takes the slices of the softmax, which leaves rows whole.
+// CHECK-LABEL: func.func @crowded
+// CHECK-SAME: spyre_graph.pool_size = 0
+// CHECK-NOT: placement<pool
+// CHECK: return
+#l = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+func.func @crowded(%q: tensor<1x16x1024x64xf16, #l>, %k: tensor<1x16x1024x64xf16, #l>, %v: tensor<1x16x1024x64xf16, #l>)
+    -> tensor<1x16x1024x64xf16> {
+  %0, %1 = spyre_graph.attention %q, %k, %v {scale = 0.125 : f64}
+    : tensor<1x16x1024x64xf16, #l>, tensor<1x16x1024x64xf16, #l>, tensor<1x16x1024x64xf16, #l>
+    -> tensor<1x16x1024x64xf16>, tensor<1x16x1024xf32>
+  return %0 : tensor<1x16x1024x64xf16>
+}

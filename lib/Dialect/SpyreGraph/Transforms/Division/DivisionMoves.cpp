@@ -49,6 +49,14 @@ double DivisionPlanner::getMoveSeconds(int written, int read, double bytes) {
   return entry->second;
 }
 
+/// The same from slices that are not known yet, each of which one core holds.
+double DivisionPlanner::getShuffleSeconds(int read, double bytes) {
+  if (!reshard || read == SlicingNumbers::kNone || !fitsInSlices(read, bytes))
+    return std::numeric_limits<double>::infinity();
+  return ::spyre::ringShuffleSeconds(
+      bytes * static_cast<double>(numbers.getCopies(read)), cores, spec);
+}
+
 /// What a producer takes longer if each core makes what it reads for itself.
 double DivisionPlanner::getRepeatSeconds(unsigned size, const Node &producer,
                                          unsigned chosen, int read) const {

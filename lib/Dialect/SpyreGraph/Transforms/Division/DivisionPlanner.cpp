@@ -27,6 +27,11 @@ constexpr double kRounding = 1e-9;
 /// not priced here.
 constexpr double kLeastSavingAtSizes = 0.04;
 
+/// A plan that begins with the first op is left only for one that begins with
+/// the last one and is better by this fraction: prices of all ops together do
+/// not see what else is in LX.
+constexpr double kLeastSavingFromLast = 0.1;
+
 WorkDivisionAttr spyre_graph::getDivision(SpyreOpInterface op,
                                           ArrayRef<int64_t> splits,
                                           ArrayRef<int64_t> chunks) {
@@ -84,7 +89,7 @@ void DivisionPlanner::run(unsigned sweeps) {
     all.push_back(&node);
   if (numSmaller > 0)
     weights.assign(1, 1);
-  chooseAll(all, sweeps);
+  plan(all, sweeps);
   if (numSmaller > 0)
     chooseForSizes(1 + numSmaller, sweeps);
   for (Node &node : nodes) {
@@ -99,11 +104,47 @@ void DivisionPlanner::run(unsigned sweeps) {
   }
 }
 
+/// Plans anew, once from the first op on and once from the last one. An op that
+/// most divisions suit decides before a neighbour that few suit, as a softmax
+/// whose rows stay whole, only in one of the two.
+void DivisionPlanner::plan(ArrayRef<Node *> some, unsigned sweeps) {
+  auto planFrom = [&](bool last) {
+    isFromLast = last;
+    for (Node *node : some)
+      node->chosen = node->op.getWorkDivision() ? 0 : -1;
+    chooseAll(some, sweeps);
+  };
+  planFrom(/*last=*/false);
+  if (llvm::all_of(some, [](Node *node) { return node->producers.empty(); }))
+    return;
+  double seconds = getSecondsOfAll(some);
+  SmallVector<int> chosen =
+      llvm::map_to_vector(some, [](Node *node) { return node->chosen; });
+  planFrom(/*last=*/true);
+  isFromLast = false;
+  if (getSecondsOfAll(some) < seconds * (1 - kLeastSavingFromLast))
+    return;
+  for (auto [node, number] : llvm::zip_equal(some, chosen))
+    node->chosen = number;
+}
+
 void DivisionPlanner::chooseAll(ArrayRef<Node *> some, unsigned sweeps) {
   choices.clear();
   for (unsigned sweep = 0; sweep < sweeps; ++sweep)
     for (unsigned number = 0; number < some.size(); ++number)
-      choose(*some[sweep % 2 == 0 ? number : some.size() - 1 - number]);
+      choose(*some[(sweep % 2 == 0) != isFromLast ? number
+                                                  : some.size() - 1 - number]);
+}
+
+/// What the ops take, for many sizes as the weights say.
+double DivisionPlanner::getSecondsOfAll(ArrayRef<Node *> some) {
+  if (weights.empty())
+    return getPriceOfAll(some, 0).seconds;
+  double seconds = 0;
+  for (unsigned size = 0; size < weights.size(); ++size)
+    if (weights[size] > 0)
+      seconds += getPriceOfAll(some, size).seconds * weights[size];
+  return seconds;
 }
 
 /// What the ops take with the divisions that they have, at the largest sizes
@@ -190,9 +231,7 @@ void DivisionPlanner::chooseForSizes(unsigned numSizes, unsigned sweeps) {
   for (unsigned size = 1; size < numSizes; ++size) {
     weights.assign(numSizes, 0);
     weights[size] = 1;
-    for (Node *node : varying)
-      node->chosen = node->op.getWorkDivision() ? 0 : -1;
-    chooseAll(varying, sweeps);
+    plan(varying, sweeps);
     addPlan();
   }
   if (getWorst(getBest()) > 1 + kLeastSavingAtSizes) {
@@ -337,22 +376,31 @@ DivisionPlanner::getPriceAt(unsigned size, const Node &node, unsigned candidate,
   }
   for (const Node::Edge &edge : node.producers) {
     const OperandCost &cost = divisions.get(candidate, edge.operand);
+    const Node &producer = nodes[edge.node];
     double readSeconds = edge.operand == init ? 0 : cost.seconds;
     double readBytes = edge.operand == init ? 0 : cost.bytes;
     int slicing = node.divisions->get(candidate, edge.operand).slicing;
-    if (agrees(node, candidate, edge) &&
+    // In a first sweep from the last op on, producers that are not known yet
+    // are taken to agree, but each of them makes a part of its result once.
+    bool isKnown = producer.chosen >= 0;
+    bool isHeld = isKnown ? agrees(node, candidate, edge)
+                          : isFromLast && slicing != SlicingNumbers::kNone &&
+                                numbers.getCopies(slicing) == 1;
+    if (isHeld &&
         fitsInSlices(slicing, node.divisions->operandBytes[edge.operand])) {
       loadSeconds -= readSeconds;
       price.movedBytes -= readBytes;
-      price.residentBytes += divisions.operandBytes[edge.operand];
+      if (isKnown)
+        price.residentBytes += divisions.operandBytes[edge.operand];
       continue;
     }
-    const Node &producer = nodes[edge.node];
-    double moveSeconds =
-        producer.chosen < 0
-            ? std::numeric_limits<double>::infinity()
-            : getMoveSeconds(size, producer, producer.chosen, slicing,
-                             *node.divisions, edge.operand);
+    double moveSeconds = std::numeric_limits<double>::infinity();
+    if (isKnown)
+      moveSeconds = getMoveSeconds(size, producer, producer.chosen, slicing,
+                                   *node.divisions, edge.operand);
+    else if (isFromLast)
+      moveSeconds =
+          getShuffleSeconds(slicing, divisions.operandBytes[edge.operand]);
     // What moves for another user serves this one, too. In a sum over all, the
     // first one pays.
     if (std::isfinite(moveSeconds) &&

@@ -28,8 +28,8 @@ public:
                   bool reshard, const ::spyre::DeviceSpec &spec);
 
   void addOp(SpyreOpInterface op);
-  /// Goes over the ops `sweeps` times, forward and backward in turn, and gives
-  /// each its division.
+  /// Gives each op its division. Goes over them `sweeps` times, forward and
+  /// backward in turn, and as often again beginning with the last one.
   void run(unsigned sweeps);
 
   int64_t numAgreeing = 0;
@@ -71,11 +71,14 @@ private:
   int getWrittenSlicing(const Node &node) const;
   bool fitsInSlices(int slicing, double bytes);
   double getMoveSeconds(int written, int read, double bytes);
+  double getShuffleSeconds(int read, double bytes);
   double getRepeatSeconds(unsigned size, const Node &producer, unsigned chosen,
                           int read) const;
   double getMoveSeconds(unsigned size, const Node &producer, unsigned chosen,
                         int read, const Divisions &reader, unsigned operand);
+  void plan(ArrayRef<Node *> some, unsigned sweeps);
   void chooseAll(ArrayRef<Node *> some, unsigned sweeps);
+  double getSecondsOfAll(ArrayRef<Node *> some);
   void chooseForSizes(unsigned numSizes, unsigned sweeps);
   Price getPrice(const Node &node, unsigned candidate);
   Price getPriceAt(unsigned size, const Node &node, unsigned candidate,
@@ -96,6 +99,8 @@ private:
   DenseMap<std::tuple<int, int, uint64_t>, double> moveSeconds;
   std::vector<Node> nodes;
   DenseMap<Operation *, unsigned> nodeOf;
+  /// Whether sweeps begin with the last op.
+  bool isFromLast = false;
   /// What a second counts at the largest sizes, and at the smaller ones. Empty
   /// if the function has one size.
   SmallVector<double> weights;
