@@ -160,11 +160,13 @@ Value ScalarBuilder::floorDiv(Value x, Value y) {
   promote(x, y);
   if (!isFloat(x))
     return arith::FloorDivSIOp::create(b, loc, x, y);
-  // Python divides x minus its modulus, so that the result is right where x / y
-  // would round up to an integer.
-  Value rest = remainder(x, y);
-  Value quotient = arith::DivFOp::create(b, loc, sub(x, rest), y);
-  Value rounded = roundEven(quotient);
+  // Python divides x minus what is left, so that the result is right where x /
+  // y would round up to an integer. What is left of a finite x by an infinite y
+  // is all of x: one is subtracted from a quotient of zero.
+  Value rest = arith::RemFOp::create(b, loc, x, y);
+  Value quotient = roundEven(arith::DivFOp::create(b, loc, sub(x, rest), y));
+  Value below = sub(quotient, constantLike(quotient, 1.0));
+  Value rounded = select(isOfOtherSign(rest, y), below, quotient);
   // Division by zero gives what x / y gives.
   Value plain = arith::DivFOp::create(b, loc, x, y);
   return select(eq(y, zeroLike(y)), plain, rounded);
@@ -181,10 +183,13 @@ Value ScalarBuilder::remainder(Value x, Value y) {
   promote(x, y);
   Value rest = isFloat(x) ? arith::RemFOp::create(b, loc, x, y).getResult()
                           : arith::RemSIOp::create(b, loc, x, y).getResult();
-  Value zero = zeroLike(x);
-  Value signsDiffer = logicalXor(lt(rest, zero), lt(y, zero));
-  Value adjust = logicalAnd(ne(rest, zero), signsDiffer);
-  return select(adjust, add(rest, y), rest);
+  return select(isOfOtherSign(rest, y), add(rest, y), rest);
+}
+
+Value ScalarBuilder::isOfOtherSign(Value rest, Value divisor) {
+  Value zero = zeroLike(rest);
+  Value signsDiffer = logicalXor(lt(rest, zero), lt(divisor, zero));
+  return logicalAnd(ne(rest, zero), signsDiffer);
 }
 
 Value ScalarBuilder::pow(Value x, Value y) {

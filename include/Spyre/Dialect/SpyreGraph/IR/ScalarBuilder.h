@@ -123,6 +123,9 @@ public:
   Value nextAfter(Value x, Value target, Type type);
 
 private:
+  /// Whether what is left of a division is not zero and has another sign than
+  /// the divisor, so that Python's quotient is one less.
+  Value isOfOtherSign(Value rest, Value divisor);
   Value bitsOf(Value x);
   Value floatOfBits(Value bits);
   /// Whether x is 0 or not finite.
