@@ -100,9 +100,7 @@ public:
     }
     int64_t number = numberOf(divisor, "stride");
     AffineExpr atom = rest.build(context).floorDiv(number);
-    SizeExpr most = rest.max();
-    quotient.terms.push_back(
-        {atom, 1, most.isConstant() ? most.constant() / number : most});
+    quotient.terms.push_back({atom, 1, largestQuotient(rest.max(), number)});
     return quotient;
   }
 
@@ -123,6 +121,15 @@ public:
   }
 
 private:
+  /// At least `most` floordiv `number`; exactly that where `most` does not vary
+  /// or `most` + 1 is a multiple of `number`, as in dense views.
+  static SizeExpr largestQuotient(const SizeExpr &most, int64_t number) {
+    if (most.isConstant())
+      return most.constant() / number;
+    std::optional<SizeExpr> count = (most + 1).dividedBy(number);
+    return count ? *count - 1 : most;
+  }
+
   /// `sum` as period x quotient + rest, the rest without multiples of the
   /// period.
   std::pair<Sum, Sum> splitMultiples(const Sum &sum,

@@ -168,3 +168,15 @@ def test_rows_stored_at_offsets_that_vary(rows):
         wanted = function(x, y, past)
         assert_exact(f(*placed).cpu(), wanted, f"s = {size}")
     assert len(parts_since(before)) == 1
+
+
+def test_parts_of_batches_as_rows():
+    """What begins at an offset that varies is copied: as many rows as there are."""
+
+    def function(x):
+        return x[2:].flatten(1, 3).count_nonzero()
+
+    f = compiled(function, dynamic=True)
+    for size in (31, 129, 127, 500, 2):
+        x = values((3, 2, size, 64), torch.float16, size, -4, 4).round()
+        assert_exact(run(f, x, dims=()), function(x), f"s = {size}")
