@@ -40,28 +40,6 @@ func.func @batch(%o: tensor<4x32x256x64xf16, #l>, %g: tensor<4x32x256x64xf16, #l
 
 // -----
 
-// Heads side by side in rows, as a projection makes them: no cores share the
-// sums of the scores, because all of them would hold what the softmax needs in
-// other slices.
-// CHECK-LABEL: func.func @packed
-// CHECK-SAME: spyre_graph.pool_size = 0
-// CHECK-NOT: placement<pool
-// CHECK: return
-#packed = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
-#q = affine_map<(b, h, i, j) -> (i, h * 128 + j)>
-#k = affine_map<(b, h, i, j) -> (i, h * 128 + j + 256)>
-#v = affine_map<(b, h, i, j) -> (i, h * 128 + j + 512)>
-func.func @packed(%x: tensor<300x768xf16, #packed>) -> tensor<1x2x300x128xf16> {
-  %q = spyre_graph.view %x, #q : tensor<300x768xf16, #packed> -> tensor<1x2x300x128xf16>
-  %k = spyre_graph.view %x, #k : tensor<300x768xf16, #packed> -> tensor<1x2x300x128xf16>
-  %v = spyre_graph.view %x, #v : tensor<300x768xf16, #packed> -> tensor<1x2x300x128xf16>
-  %0, %1 = spyre_graph.attention %q, %k, %v {scale = 0.088388347648318433 : f64}
-    : tensor<1x2x300x128xf16>, tensor<1x2x300x128xf16>, tensor<1x2x300x128xf16> -> tensor<1x2x300x128xf16>, tensor<1x2x300xf32>
-  return %0 : tensor<1x2x300x128xf16>
-}
-
-// -----
-
 // LX has no room for the scores in two slicings, so that they could not move:
 // the product takes the slices of the softmax, which leaves rows whole.
 // CHECK-LABEL: func.func @crowded

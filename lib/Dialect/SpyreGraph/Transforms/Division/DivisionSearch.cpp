@@ -262,8 +262,8 @@ double DivisionSearch::getPriceAlone(unsigned number) const {
 double DivisionSearch::getPriceAmongNeighbours(unsigned number) const {
   // Partners all hold the result. What follows a batched product divides it
   // otherwise, and gets it from device memory.
-  bool isReadBack =
-      result.isBatchedProduct && getReductionSlices(number).first >= 0;
+  bool isReadBack = !atSmallerSizes.empty() && result.isBatchedProduct &&
+                    getReductionSlices(number).first >= 0;
   return sumOverSizes([&](const DivisionSearch &search) {
     const OperandCost &written =
         search.result.get(number, result.numOperands - 1);
