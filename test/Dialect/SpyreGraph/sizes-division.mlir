@@ -76,3 +76,27 @@ func.func @rows(%x: tensor<512x64xf16, #narrow> {spyre_graph.name = "x",
       outs(%1 : tensor<512x64xf16>) -> tensor<512x64xf16>
   return %z : tensor<512x64xf16>
 }
+
+// -----
+
+#turned = #spyre_graph.layout<order = [0, 2, 1], SEN169_FP16>
+#sums = #spyre_graph.layout<order = [0, 2, 1], IEEE_FP32>
+#all = affine_map<(h, i, j) -> (h, i, j)>
+#row = affine_map<(h, i, j) -> (h, i, 0)>
+#sizes = affine_map<()[s] -> (4, s, s)>
+
+// Sticks run along the rows. The fewer there are, the fewer cores have whole sums, but at
+// 512 rows these are faster than sums in parts.
+// CHECK-LABEL: func.func @sums
+// CHECK: spyre_graph.sum
+// CHECK-SAME: splits = [2, 8, 1], chunks = [2, 64, 512]
+func.func @sums(%x: tensor<4x512x512xf16, #turned> {spyre_graph.name = "x",
+      spyre_graph.size_map = #sizes})
+    -> (tensor<4x512x1xf32, #sums> {spyre_graph.name = "out0",
+      spyre_graph.size_map = affine_map<()[s] -> (4, s, 1)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 512>]} {
+  %0 = tensor.empty() : tensor<4x512x1xf32, #sums>
+  %y = spyre_graph.sum ins(%x : tensor<4x512x512xf16, #turned>) outs(%0 : tensor<4x512x1xf32, #sums>)
+      {dims = array<i64: 2>, maps = [#all, #row], extents = array<i64: 4, 512, 512>} -> tensor<4x512x1xf32, #sums>
+  return %y : tensor<4x512x1xf32, #sums>
+}

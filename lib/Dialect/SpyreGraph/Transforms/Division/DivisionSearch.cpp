@@ -334,11 +334,20 @@ std::optional<unsigned> DivisionSearch::chooseSplitReduction() const {
   if (splitPrice + setupPrice >= wholePrice)
     return std::nullopt;
   unsigned best = chooseAmongEqualSplits(*split);
-  double mostPrice = getCheapest(/*isSplit=*/false, getAmongNeighbours).second;
-  if (result.isDrained)
-    mostPrice *= 1 + kEqualPrices;
-  return getPriceAmongNeighbours(best) < mostPrice ? std::optional(best)
-                                                   : std::nullopt;
+  auto pays = [&](llvm::function_ref<double(unsigned)> getPrice) {
+    double mostPrice = getCheapest(/*isSplit=*/false, getPrice).second;
+    if (result.isDrained)
+      mostPrice *= 1 + kEqualPrices;
+    return getPrice(best) < mostPrice;
+  };
+  // Of few rows along sticks, whole sums use few cores. What a split saves
+  // there is little of what it may cost at the largest size.
+  return pays(getAmongNeighbours) &&
+                 (atSmallerSizes.empty() || pays([&](unsigned number) {
+                    return getSecondsAmongNeighbours(number);
+                  }))
+             ? std::optional(best)
+             : std::nullopt;
 }
 
 bool spyre_graph::splitsReduction(SpyreOpInterface op, int64_t cores,
