@@ -159,10 +159,8 @@ def test_old_caches_stay(function):
         assert torch.equal((cache * 2).cpu(), host * 2)
 
 
-@both
-def test_two_grow_from_one(function):
+def check_that_two_grow_from_one(caches):
     """The second one copies; after the first is gone, nothing is copied."""
-    caches = Caches(function)
     old, host = caches.start()
     (first, one), shared, copied, _ = counted(lambda: caches.grow(old, host))
     assert (shared, copied) == (1, 0)
@@ -178,6 +176,11 @@ def test_two_grow_from_one(function):
     (third, three), shared, copied, _ = counted(lambda: caches.grow(old, host))
     assert (shared, copied) == (1, 0)
     assert torch.equal(third.cpu(), three) and torch.equal(old.cpu(), host)
+
+
+@both
+def test_two_grow_from_one(function):
+    check_that_two_grow_from_one(Caches(function))
 
 
 def copy_compiled(cache):

@@ -10,6 +10,7 @@ from test_caches_in_place import (
     MOST,
     WRITERS,
     check_memory_returns,
+    check_that_two_grow_from_one,
     check_written_in_place,
     counted,
     grow_keys,
@@ -133,23 +134,7 @@ def test_old_caches_stay():
 
 
 def test_two_grow_from_one():
-    """The second one copies; after the first is gone, nothing is copied."""
-    caches = Rows()
-    old, host = caches.start()
-    (first, one), shared, copied, _ = counted(lambda: caches.grow(old, host))
-    assert (shared, copied) == (1, 0)
-    (second, two), shared, copied, _ = counted(lambda: caches.grow(old, host))
-    assert (shared, copied) == (0, 1)
-    for _ in range(3):
-        first, one = caches.grow(first, one)
-        second, two = caches.grow(second, two)
-    for cache, wanted in ((old, host), (first, one), (second, two)):
-        assert torch.equal(cache.cpu(), wanted)
-    del first, second, cache
-    torch.spyre.synchronize()
-    (third, three), shared, copied, _ = counted(lambda: caches.grow(old, host))
-    assert (shared, copied) == (1, 0)
-    assert torch.equal(third.cpu(), three) and torch.equal(old.cpu(), host)
+    check_that_two_grow_from_one(Rows())
 
 
 def test_grown_from_itself():

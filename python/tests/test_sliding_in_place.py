@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 from numerics import compiled, poison
-from test_caches_in_place import WRITERS, counted
+from test_caches_in_place import WRITERS, check_that_two_grow_from_one, counted
 from test_eager_sizes import Programs
 from torch_spyre import _C
 from torch_spyre.compile_backend import compiled_parts
@@ -180,23 +180,7 @@ def test_old_windows_stay(way):
 
 @both
 def test_two_slide_from_one(way):
-    """The second one copies; after the first is gone, nothing is copied."""
-    windows = Windows(way)
-    old, host = windows.start()
-    (first, one), shared, copied, _ = counted(lambda: windows.grow(old, host))
-    assert (shared, copied) == (1, 0)
-    (second, two), shared, copied, _ = counted(lambda: windows.grow(old, host))
-    assert (shared, copied) == (0, 1)
-    for _ in range(3):
-        first, one = windows.grow(first, one)
-        second, two = windows.grow(second, two)
-    for cache, wanted in ((old, host), (first, one), (second, two)):
-        assert torch.equal(cache.cpu(), wanted)
-    del first, second, cache
-    torch.spyre.synchronize()
-    (third, three), shared, copied, _ = counted(lambda: windows.grow(old, host))
-    assert (shared, copied) == (1, 0)
-    assert torch.equal(third.cpu(), three) and torch.equal(old.cpu(), host)
+    check_that_two_grow_from_one(Windows(way))
 
 
 @both

@@ -18,8 +18,9 @@ static SPYRE_INLINE void fromPackedOrder(const float (&lanes)[kPartials],
   }
 }
 
+/// Combines the values of a row with *acc.
 template <class Op>
-static SPYRE_INLINE float reduceRow(const float *x, size_t n) {
+static SPYRE_INLINE void reduceRow(const float *x, size_t n, float *acc) {
   Chain<Op> partial[kRegisters];
   unroll<kRegisters>([&](auto r) { partial[r].begin(splat(Op::identity)); });
   size_t j = 0;
@@ -28,26 +29,14 @@ static SPYRE_INLINE float reduceRow(const float *x, size_t n) {
       const float *p = x + j + r * kLanes;
       partial[r].add(load<VF>(p), load<VF>(p + kPartials));
     });
-  for (; j + kPartials <= n; j += kPartials)
-    unroll<kRegisters>(
-        [&](auto r) { partial[r].add(load<VF>(x + j + r * kLanes)); });
-  if (j < n) {
-    float last[kPartials];
-    for (int i = 0; i < kPartials; ++i)
-      last[i] = Op::identity;
-    __builtin_memcpy(last, x + j, (n - j) * sizeof(float));
-    unroll<kRegisters>(
-        [&](auto r) { partial[r].add(load<VF>(last + r * kLanes)); });
-  }
-  return foldPartials(partial);
+  finishRow(x, j, n, partial, acc);
 }
 
 template <class Op>
 static __attribute__((noinline)) void
 rowsOf(const float *x, size_t rows, size_t n, ptrdiff_t rowStride, float *acc) {
   for (size_t r = 0; r < rows; ++r)
-    acc[r] =
-        Op::combine(acc[r], reduceRow<Op>(x + ptrdiff_t(r) * rowStride, n));
+    reduceRow<Op>(x + ptrdiff_t(r) * rowStride, n, acc + r);
 }
 
 /// Combines codes from x[j] on with the partial results, one vector at a time.
