@@ -213,7 +213,7 @@ WRITERS = {
 }
 
 
-def check_written_in_place(caches, writer, *, is_old):
+def check_written_in_place(caches, writer, *, is_old, steps=1):
     """Only the tensor that is written, and its views, see it; both grow further."""
     old, host = caches.start()
     (new, grown), shared, _, _ = counted(lambda: caches.grow(old, host))
@@ -229,8 +229,9 @@ def check_written_in_place(caches, writer, *, is_old):
     if writer != "set":
         assert torch.equal(view.cpu(), written.cpu()[:, :, 2:])
     for cache, wanted in ((other, kept), (written, written.cpu())):
-        longer, wanted = caches.grow(cache, wanted)
-        assert torch.equal(longer.cpu(), wanted)
+        for _ in range(steps):
+            cache, wanted = caches.grow(cache, wanted)
+            assert torch.equal(cache.cpu(), wanted)
     assert torch.equal(other.cpu(), kept)
 
 

@@ -7,7 +7,12 @@ import math
 import pytest
 import torch
 from numerics import compiled, poison
-from test_caches_in_place import WRITERS, check_that_two_grow_from_one, counted
+from test_caches_in_place import (
+    WRITERS,
+    check_that_two_grow_from_one,
+    check_written_in_place,
+    counted,
+)
 from test_eager_sizes import Programs
 from torch_spyre import _C
 from torch_spyre.compile_backend import compiled_parts
@@ -208,26 +213,7 @@ def test_a_part_that_does_not_end_where_its_storage_does(way):
 @pytest.mark.parametrize("writer", WRITERS)
 @both
 def test_what_is_written_in_place(way, writer, is_old):
-    """Only the window that is written, and its views, see it; both slide on."""
-    windows = Windows(way, 20)
-    old, host = windows.start()
-    (new, grown), shared, _, _ = counted(lambda: windows.grow(old, host))
-    assert shared == 1
-    written, other, kept = (old, new, grown) if is_old else (new, old, host)
-    same = (host if is_old else grown).clone()
-    view = written[:, :, 2:]
-    WRITERS[writer](written)
-    assert torch.equal(other.cpu(), kept)
-    if writer == "resized":
-        return
-    assert not torch.equal(written.cpu(), same)
-    if writer != "set":
-        assert torch.equal(view.cpu(), written.cpu()[:, :, 2:])
-    for cache, wanted in ((other, kept), (written, written.cpu())):
-        for _ in range(3):
-            cache, wanted = windows.grow(cache, wanted)
-            assert torch.equal(cache.cpu(), wanted)
-    assert torch.equal(other.cpu(), kept)
+    check_written_in_place(Windows(way, 20), writer, is_old=is_old, steps=3)
 
 
 @both

@@ -103,6 +103,15 @@ def test_objects_are_thawed_after_errors():
     assert gc.get_freeze_count() == 0
 
 
+def test_compilations_inside_one_another_are_no_freeze_of_the_user():
+    for _ in range(2):
+        with tracing_time._existing_objects_kept():
+            with tracing_time._existing_objects_kept():
+                assert gc.get_freeze_count() > 0
+            assert gc.get_freeze_count() > 0
+        assert gc.get_freeze_count() == 0
+
+
 def test_what_the_user_froze_stays_frozen():
     gc.freeze()
     try:

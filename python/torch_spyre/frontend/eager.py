@@ -543,8 +543,9 @@ def _trace(
     except Exception as error:
         raise _C.UnsupportedOp(f"cannot be decomposed: {error}") from error
     traced.graph.eliminate_dead_code()
+    trace = trace_of([_location(call)])
     for node in traced.graph.nodes:
-        node.meta["stack_trace"] = trace_of([_location(call)])
+        node.meta["stack_trace"] = trace
     return traced.graph, fakes, sizes
 
 

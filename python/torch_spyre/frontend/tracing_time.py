@@ -26,6 +26,8 @@ _YOUNG_COLLECTIONS = 1000
 _next_look: int | None = None
 #: Whether objects were frozen when a graph was compiled. To count them is to see each.
 _user_freezes = False
+#: Whether they are, for a compilation around this one or in another thread.
+_has_frozen = False
 #: Where the function is that Dynamo compares others with.
 _LOCAL_MAP = "torch.distributed.tensor.experimental._func_map"
 
@@ -85,20 +87,23 @@ def _existing_objects_kept() -> Iterator[None]:
     A trace makes so many that it would look several times at all objects there are.
     Where one compilation follows another, some look at all: traces leave garbage.
     """
-    global _next_look, _user_freezes
+    global _next_look, _user_freezes, _has_frozen
     done = gc.get_stats()[0]["collections"]
     is_due = _next_look is not None and done >= _next_look
     if is_due or _next_look is None:
         _next_look = done + _YOUNG_COLLECTIONS
     # What is frozen already is the user's, and could not be told from ours afterwards.
-    _user_freezes = _user_freezes or gc.get_freeze_count() > 0
-    if is_due or _user_freezes:
+    if not _has_frozen:
+        _user_freezes = _user_freezes or gc.get_freeze_count() > 0
+    if is_due or _has_frozen or _user_freezes:
         yield
         return
     gc.freeze()
+    _has_frozen = True
     try:
         yield
     finally:
+        _has_frozen = False
         gc.unfreeze()
 
 
