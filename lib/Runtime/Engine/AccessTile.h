@@ -182,6 +182,12 @@ public:
   uint64_t identityKey() const;
   /// [first, end) bytes of memory around the tile. Only after prepare().
   std::pair<int64_t, int64_t> byteRange() const;
+  /// [first, end) bytes of host memory around the tile. Only after prepare().
+  std::pair<uint8_t *, uint8_t *> hostBytes() const {
+    auto [first, end] = byteRange();
+    return {view.base + (first - view.byteAddress),
+            view.base + (end - view.byteAddress)};
+  }
   /// For a distributed view: the number of points in each partition that holds
   /// any, as (partition, points).
   std::vector<std::pair<int, int64_t>>

@@ -17,6 +17,7 @@ Core::Core(const Plan &plan, const Function &function, BufferPool *pool,
   views.resize(function.numViews);
   viewKeys.resize(function.numViews);
   tiles.resize(function.numTiles);
+  keptTiles.resize(function.numKeptTiles);
   tileBytes.resize(function.numTensors);
   spans.resize(function.numViews);
   for (const ConstantScalar &c : function.scalars) {
@@ -62,7 +63,31 @@ Core::~Core() {
     releaseTensor(c.slot);
 }
 
+void Core::loadTile(int slot, Elem elem, const TileVal &tile) {
+  TensorVal &t = tensors[slot];
+  // Tiles of a stack lie behind each other, those of a loop do not.
+  KeptTiles *kept = tile.plan->keptTiles >= 0 && numStacked == 1
+                        ? &keptTiles[tile.plan->keptTiles]
+                        : nullptr;
+  if (Buffer *buffer = kept ? kept->find() : nullptr) {
+    releaseTensor(slot);
+    pool->retain(buffer);
+    t.buffer = buffer;
+    t.data = buffer->data();
+  } else {
+    allocateTensor(slot, elem, tile.numElements);
+    tile.load(t.data, ieee);
+    if (kept)
+      kept->keep(tile, t.buffer, bufferBytes(elem, tile.numElements), *pool);
+  }
+  if (tile.plan->denseInnermost && tile.numElements > 0) {
+    t.isPermuted = true;
+    std::copy(tile.hostStrides(), tile.hostStrides() + t.rank, t.strides);
+  }
+}
+
 void Core::releaseAll() {
+  forgetKeptTiles();
   // Few tensors are left at the end of a run.
   for (int slot = 0; slot < static_cast<int>(tensors.size()); ++slot) {
     const TensorVal &tensor = tensors[slot];

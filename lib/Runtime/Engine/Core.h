@@ -6,6 +6,7 @@
 
 #include "../Program/Plan.h"
 #include "AccessTile.h"
+#include "KeptTiles.h"
 #include "Spyre/Runtime/Memory/DeviceMemory.h"
 #include "Spyre/Runtime/Program/Program.h"
 #include "Values.h"
@@ -79,6 +80,23 @@ public:
     });
   }
   std::vector<TileVal> tiles;
+  std::vector<KeptTiles> keptTiles;
+  /// Sets `slot` to the host tile of a prepared tile.
+  void loadTile(int slot, Elem elem, const TileVal &tile);
+  /// To be called for each load of a tile, whether or not loadTile() follows.
+  void noteLoad(const TileVal &tile) {
+    if (tile.plan->keptTiles >= 0)
+      keptTiles[tile.plan->keptTiles].noteRead();
+  }
+  void forgetKeptTiles() {
+    for (KeptTiles &kept : keptTiles)
+      kept.leaveLoop(*pool);
+  }
+  /// To be called before a store to a prepared tile.
+  void noteStore(const TileVal &tile) {
+    for (KeptTiles &kept : keptTiles)
+      kept.noteStore(tile, *pool);
+  }
   /// Scratch of body programs, grown as needed.
   std::vector<Buffer *> registers;
   /// The memory behind the last large tile that was read, if that tile itself

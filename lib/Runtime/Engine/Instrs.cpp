@@ -309,15 +309,34 @@ int64_t ForInstr::count(Core &core) const {
                     core.scalars[upper].i, core.scalars[step].i, isUnsigned);
 }
 
+void ForInstr::enterKeptTiles(Core &core, int64_t trips) const {
+  for (int kept : keptTiles)
+    if (trips > 1)
+      core.keptTiles[kept].enterLoop();
+}
+
+void ForInstr::nextOfKeptTiles(Core &core) const {
+  for (int kept : keptTiles)
+    core.keptTiles[kept].nextIteration();
+}
+
+void ForInstr::leaveKeptTiles(Core &core) const {
+  for (int kept : keptTiles)
+    core.keptTiles[kept].leaveLoop(*core.pool);
+}
+
 void ForInstr::run(Core &core) const {
   int64_t trips = count(core);
   int64_t low = core.scalars[lower].i, by = core.scalars[step].i;
   enter.run(core);
+  enterKeptTiles(core, trips);
   for (int64_t i = 0; i < trips; ++i) {
     core.scalars[induction].i = low + i * by;
+    nextOfKeptTiles(core);
     body.run(core);
     next.run(core);
   }
+  leaveKeptTiles(core);
   leave.run(core);
 }
 
@@ -335,6 +354,7 @@ void ForInstr::runGang(Core *const *cores, int numCores) const {
         {&core, core.scalars[lower].i, core.scalars[step].i, count(core)});
     most = std::max(most, members.back().trips);
     enter.run(core);
+    enterKeptTiles(core, members.back().trips);
   }
   std::vector<Core *> running;
   for (int64_t trip = 0; trip < most; ++trip) {
@@ -342,14 +362,17 @@ void ForInstr::runGang(Core *const *cores, int numCores) const {
     for (const Member &member : members)
       if (trip < member.trips) {
         member.core->scalars[induction].i = member.low + trip * member.by;
+        nextOfKeptTiles(*member.core);
         running.push_back(member.core);
       }
     body.runGang(running.data(), static_cast<int>(running.size()));
     for (Core *core : running)
       next.run(*core);
   }
-  for (int i = 0; i < numCores; ++i)
+  for (int i = 0; i < numCores; ++i) {
+    leaveKeptTiles(*cores[i]);
     leave.run(*cores[i]);
+  }
 }
 
 namespace {

@@ -229,11 +229,18 @@ public:
   Transfer next;  ///< yields to iteration arguments
   Transfer leave; ///< iteration arguments to results
   Block body;
+  /// Which of Core::keptTiles hold what its body reads again.
+  std::vector<int> keptTiles;
   void run(Core &core) const override;
   void walk(Core &core) const override { run(core); }
   void runGang(Core *const *cores, int numCores) const override;
   /// Trip count; fails on a step that is not positive.
   int64_t count(Core &core) const;
+
+private:
+  void enterKeptTiles(Core &core, int64_t trips) const;
+  void nextOfKeptTiles(Core &core) const;
+  void leaveKeptTiles(Core &core) const;
 };
 
 /// scf.parallel. Its iterations run one after another, the last loop fastest.

@@ -295,6 +295,7 @@ void LoadInstr::run(Core &core, bool mayDefer) const {
     core.noteSpan(location, t);
   if (core.shadow)
     core.shadow->access(core, location, t, false);
+  core.noteLoad(t);
   if (mayDefer && t.numElements >= kDeferredElements && !core.shadow) {
     core.releaseTensor(dst);
     TensorVal &result = core.tensors[dst];
@@ -307,14 +308,8 @@ void LoadInstr::run(Core &core, bool mayDefer) const {
 }
 
 void LoadInstr::move(Core &core, const TileVal &t) const {
-  TensorVal &result = core.tensors[dst];
-  setShape(result, t);
-  core.allocateTensor(dst, elem, t.numElements);
-  t.load(result.data, core.ieee);
-  if (t.plan->denseInnermost && t.numElements > 0) {
-    result.isPermuted = true;
-    std::copy(t.hostStrides(), t.hostStrides() + result.rank, result.strides);
-  }
+  setShape(core.tensors[dst], t);
+  core.loadTile(dst, elem, t);
 }
 
 void LoadInstr::runGang(Core *const *cores, int numCores) const {
@@ -340,6 +335,7 @@ void LoadInstr::runGang(Core *const *cores, int numCores) const {
       run(core, isDeferred && !isShared);
       continue;
     }
+    core.noteLoad(t);
     core.moveTensor(dst, {dst, false}, *cores[same]);
   }
 }
@@ -368,6 +364,7 @@ void StoreInstr::run(Core &core) const {
   }
   if (!t.plan->partitionSlots.empty()) {
     core.materialize(data.slot, elem);
+    core.forgetKeptTiles();
     return moveDistributed(core, location, t, value.data, true);
   }
   std::string error = t.prepare(core.zeroOutside);
@@ -377,6 +374,7 @@ void StoreInstr::run(Core &core) const {
     core.noteSpan(location, t);
   if (core.shadow)
     core.shadow->access(core, location, t, true);
+  core.noteStore(t);
   if (!isMade) {
     if (!rowLoops.empty()) {
       if (StructuredLoop::runByRows(core, rowLoops, t))

@@ -336,16 +336,10 @@ int StructuredLoop::dimOf(const LoopOperand &operand, int loop) const {
 
 void StructuredLoop::loadDeferred(Core &core,
                                   const LoopOperand &operand) const {
-  TensorVal &t = core.tensors[operand.use.slot];
+  const TensorVal &t = core.tensors[operand.use.slot];
   if (t.deferredTile < 0)
     return;
-  const TileVal &tile = core.tiles[t.deferredTile];
-  core.allocateTensor(operand.use.slot, operand.elem, t.numElements);
-  tile.load(t.data, core.ieee);
-  if (tile.plan->denseInnermost) {
-    t.isPermuted = true;
-    std::copy(tile.hostStrides(), tile.hostStrides() + t.rank, t.strides);
-  }
+  core.loadTile(operand.use.slot, operand.elem, core.tiles[t.deferredTile]);
 }
 
 /// A loop along which every deferred input can be read in pieces, or -1: a

@@ -68,13 +68,6 @@ private:
   std::vector<Stored> stored; ///< by the core at hand
 };
 
-/// [first, end) bytes of host memory around a prepared tile.
-static std::pair<uint8_t *, uint8_t *> bytesOf(const TileVal &tile) {
-  auto [first, end] = tile.byteRange();
-  return {tile.view.base + (first - tile.view.byteAddress),
-          tile.view.base + (end - tile.view.byteAddress)};
-}
-
 KernelStacks::Finder::Finder(KernelStacks &result, Core &core,
                              const Scalar *args)
     : result(result), core(core), args(args) {
@@ -163,7 +156,7 @@ bool KernelStacks::Finder::noteExtents() {
   for (size_t k = 0; k < now.size(); ++k) {
     Extent &extent = result.extents[k];
     const TileVal &tile = *now[k];
-    auto [first, end] = bytesOf(tile);
+    auto [first, end] = tile.hostBytes();
     if (tile.view.isLX) {
       // Each core has its own: what they access is compared as if it were that
       // of the first.

@@ -45,6 +45,7 @@ LogicalResult FunctionLoader::loadControlFlow(Operation *op) {
         failed(makeTransfer(yield, yield->getOperands(),
                             forOp.getRegionIterArgs(), true, instr.next)))
       return failure();
+    instr.keptTiles = keptTiles.lookup(op);
     // The arguments are dead after the loop: their buffers are the results'.
     for (auto [arg, result] :
          llvm::zip_equal(forOp.getRegionIterArgs(), forOp.getResults())) {

@@ -95,6 +95,9 @@ private:
   mlir::LogicalResult loadAccessTile(mlir::Operation *op);
   mlir::LogicalResult loadLoad(mlir::Operation *op);
   mlir::LogicalResult loadStore(mlir::Operation *op);
+  /// Lets the host tiles of a load be kept where a loop around it reads them
+  /// again.
+  void keepTiles(mlir::Operation *load, AccessTilePlan &tilePlan);
   /// A set of which points are tested; null after an error.
   std::unique_ptr<PointSet> makePointSet(mlir::Operation *op,
                                          mlir::IntegerSet set);
@@ -164,6 +167,8 @@ private:
       tileSlots;
   llvm::DenseMap<mlir::Value, ProduceInstr *> futures;
   llvm::DenseMap<mlir::Value, AccessTileInstr *> accessTiles;
+  /// What each loop's body reads again (ForInstr::keptTiles).
+  llvm::DenseMap<mlir::Operation *, std::vector<int>> keptTiles;
 };
 
 /// The SSA name in source text of an argument at a location, or "".

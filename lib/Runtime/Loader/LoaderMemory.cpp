@@ -6,6 +6,7 @@
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -346,6 +347,78 @@ static bool isSameInAllCores(Value tile) {
   });
 }
 
+/// Whether a value is the same in all iterations of a loop around it, as far as
+/// the induction variables of loops inside are.
+static bool isInvariant(Value value, scf::ForOp loop) {
+  if (loop.isDefinedOutsideOfLoop(value))
+    return true;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto inner = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return inner && inner != loop && argument == inner.getInductionVar();
+  }
+  Operation *op = value.getDefiningOp();
+  // An access tile's region only names its variables.
+  return (op->getNumRegions() == 0 ||
+          isa<ktdp::ConstructIndirectAccessTileOp>(op)) &&
+         isMemoryEffectFree(op) &&
+         llvm::all_of(op->getOperands(),
+                      [&](Value v) { return isInvariant(v, loop); });
+}
+
+/// Whether a loop changes memory by storing tiles only, and waits for no other
+/// core.
+static bool onlyStoresTiles(scf::ForOp loop) {
+  WalkResult result = loop.walk([](Operation *op) {
+    if (isa<ktdp::StoreOp>(op) ||
+        op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+        isMemoryEffectFree(op))
+      return WalkResult::advance();
+    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+    return effects && effects.onlyHasEffect<MemoryEffects::Read>()
+               ? WalkResult::advance()
+               : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
+/// The innermost loop in whose iterations a load reads the same tiles in the
+/// same order, or null.
+static scf::ForOp findLoopThatReadsAgain(ktdp::LoadOp load) {
+  SmallVector<scf::ForOp> inside;
+  for (auto loop = dyn_cast<scf::ForOp>(load->getParentOp()); loop;
+       loop = dyn_cast<scf::ForOp>(loop->getParentOp())) {
+    bool isSame = isInvariant(load.getTile(), loop) &&
+                  llvm::all_of(inside, [&](scf::ForOp inner) {
+                    return isInvariant(inner.getLowerBound(), loop) &&
+                           isInvariant(inner.getUpperBound(), loop) &&
+                           isInvariant(inner.getStep(), loop);
+                  });
+    if (isSame)
+      return onlyStoresTiles(loop) ? loop : nullptr;
+    inside.push_back(loop);
+  }
+  return nullptr;
+}
+
+void FunctionLoader::keepTiles(Operation *op, AccessTilePlan &tilePlan) {
+  auto load = cast<ktdp::LoadOp>(op);
+  if (!load.getTile().hasOneUse())
+    return;
+  if (scf::ForOp loop = findLoopThatReadsAgain(load)) {
+    tilePlan.keptTiles = function.numKeptTiles++;
+    keptTiles[loop].push_back(tilePlan.keptTiles);
+  }
+}
+
+/// Whether a load is for one loop nest only, which has several inputs and
+/// reductions.
+static bool isFactor(ktdp::LoadOp load) {
+  if (!load.getResult().hasOneUse())
+    return false;
+  auto user = dyn_cast<linalg::LinalgOp>(*load.getResult().user_begin());
+  return user && user.getNumReductionLoops() > 0 && user.getNumDpsInputs() > 1;
+}
+
 LogicalResult FunctionLoader::loadLoad(Operation *op) {
   auto load = cast<ktdp::LoadOp>(op);
   Type base = ktdp::getBaseElementType(load.getTile());
@@ -375,10 +448,9 @@ LogicalResult FunctionLoader::loadLoad(Operation *op) {
     return success();
   }
   instr.isDeferred = canDefer(load);
-  if (instr.isDeferred) {
-    auto user = cast<linalg::LinalgOp>(*load.getResult().user_begin());
-    instr.isFactor =
-        user.getNumReductionLoops() > 0 && user.getNumDpsInputs() > 1;
+  if (isFactor(load)) {
+    instr.isFactor = instr.isDeferred;
+    keepTiles(op, p);
   }
   p.denseInnermost = p.denseVar >= 0 && p.denseVar + 1 != p.rank &&
                      load.getTile().hasOneUse() &&

@@ -55,6 +55,9 @@ struct AccessTilePlan {
   /// Base is a distributed view: the views of its partitions instead.
   std::vector<int> partitionSlots;
   std::vector<int> indexViewSlots;
+  /// Which of Core::keptTiles holds its host tiles while a loop reads them
+  /// again, or -1.
+  int keptTiles = -1;
   std::vector<int> capturedSlots; ///< captured values, then symbols
   int location = 0;
 

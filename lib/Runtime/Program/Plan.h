@@ -83,6 +83,7 @@ struct Function {
   int64_t numCores() const { return grid[0] * grid[1] * grid[2]; }
   int index = 0;
   int numScalars = 0, numTensors = 0, numViews = 0, numTiles = 0;
+  int numKeptTiles = 0;      ///< loads whose host tiles are kept
   std::vector<int> argSlots; ///< scalar slots of the arguments
   std::vector<ConstantScalar> scalars;
   std::vector<ConstantTensor> tensors;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- KeptTiles.cpp - Host tiles that a loop reads again -----------------===//
+
+#include "KeptTiles.h"
+
+#include <atomic>
+
+using namespace spyre::runtime;
+
+static std::atomic<int64_t> numTilesFound{0};
+
+int64_t KeptTiles::numFound() {
+  return numTilesFound.load(std::memory_order_relaxed);
+}
+
+Buffer *KeptTiles::find() const {
+  if (numReads > kept.size() || !kept[numReads - 1].buffer)
+    return nullptr;
+  numTilesFound.fetch_add(1, std::memory_order_relaxed);
+  return kept[numReads - 1].buffer;
+}
+
+void KeptTiles::leaveLoop(BufferPool &pool) {
+  for (const Kept &tile : kept)
+    if (tile.buffer)
+      pool.release(tile.buffer);
+  kept.clear();
+  bytes = 0;
+  isActive = false;
+}
+
+void KeptTiles::keep(const TileVal &tile, Buffer *buffer, size_t sizeInBytes,
+                     BufferPool &pool) {
+  if (!isActive || bytes + sizeInBytes > kMostBytes)
+    return;
+  if (kept.size() < numReads)
+    kept.resize(numReads);
+  auto [first, end] = tile.hostBytes();
+  kept[numReads - 1] = {buffer, first, end};
+  pool.retain(buffer);
+  bytes += sizeInBytes;
+}
+
+void KeptTiles::noteStore(const TileVal &tile, BufferPool &pool) {
+  if (kept.empty())
+    return;
+  auto [first, end] = tile.hostBytes();
+  for (const Kept &read : kept)
+    if (read.buffer && first < read.end && read.first < end)
+      return leaveLoop(pool);
+}
