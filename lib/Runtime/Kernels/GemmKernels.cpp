@@ -201,22 +201,27 @@ void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
     return;
   alignas(64) float panel[kPanelFloats];
   const size_t fullWidth = size_t(panelVectors(m)) * kLanes;
+  const size_t maxDepth = kPanelFloats / fullWidth;
 
-  for (size_t j = 0, columns; j < n; j += columns) {
-    columns = n - j < fullWidth ? n - j : fullWidth;
-    // The last register alone is incomplete, and a panel of its own.
-    if (columns > size_t(kLanes))
-      columns -= columns % kLanes;
-    size_t vectors = (columns + kLanes - 1) / kLanes;
-    size_t width = vectors * kLanes;
-    bool isPartial = columns != width;
-    // Reading rows of B that lie far apart pays off for few rows of A only.
-    bool isPacked = isPartial || colStrideB != 1 ||
-                    (m > 4 * kMaxRows && rowStrideB != ptrdiff_t(width));
-    size_t maxDepth = kPanelFloats / width;
-    for (size_t p = 0; p < k; p += maxDepth) {
-      MicroArguments args;
-      args.k = k - p < maxDepth ? k - p : maxDepth;
+  // A part of the rows of A stays in the second-level cache for all panels.
+  for (size_t p = 0; p < k; p += maxDepth) {
+    MicroArguments args;
+    args.k = k - p < maxDepth ? k - p : maxDepth;
+    args.a = a + ptrdiff_t(p) * colStrideA;
+    args.rowStrideA = rowStrideA;
+    args.colStrideA = colStrideA;
+    args.rowStrideC = rowStrideC;
+    for (size_t j = 0, columns; j < n; j += columns) {
+      columns = n - j < fullWidth ? n - j : fullWidth;
+      // The last register alone is incomplete, and a panel of its own.
+      if (columns > size_t(kLanes))
+        columns -= columns % kLanes;
+      size_t vectors = (columns + kLanes - 1) / kLanes;
+      size_t width = vectors * kLanes;
+      bool isPartial = columns != width;
+      // Reading rows of B that lie far apart pays off for few rows of A only.
+      bool isPacked = isPartial || colStrideB != 1 ||
+                      (m > 4 * kMaxRows && rowStrideB != ptrdiff_t(width));
       args.b = b + ptrdiff_t(p) * rowStrideB + ptrdiff_t(j) * colStrideB;
       args.rowStrideB = rowStrideB;
       if (isPacked) {
@@ -225,11 +230,7 @@ void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
         args.b = panel;
         args.rowStrideB = ptrdiff_t(width);
       }
-      args.a = a + ptrdiff_t(p) * colStrideA;
-      args.rowStrideA = rowStrideA;
-      args.colStrideA = colStrideA;
       args.c = c + j;
-      args.rowStrideC = rowStrideC;
       multiplyPanel(m, args, columns, [] {});
     }
   }
