@@ -4,7 +4,7 @@
 import pytest
 import torch
 from aten_rows import BOOL, F16, F32, I64, aten, check, ints, randn, run
-from numerics import assert_exact
+from numerics import assert_exact, assert_units, device_value
 from torch_spyre import _C
 
 UNARY = [
@@ -67,6 +67,26 @@ def test_alpha_and_scalars():
     check(aten.addcmul.default, x, y, x, value=0.5, units=3)
     check(aten.addcdiv.default, x, y, x.abs() + 1, value=0.5, units=3)
     check(aten.lerp.Scalar, x, y, 0.25, units=3)
+
+
+@pytest.mark.parametrize("dtype", [F16, F32])
+def test_lerp_from_both_ends(dtype):
+    """From a weight of 0.5 on, PyTorch begins at the end: that is then exact."""
+    inf = float("inf")
+    start = torch.tensor([1e4, 1.0, -inf, 2.0, 3.0], dtype=dtype)
+    end = torch.tensor([1.0, 2.0, 3.0, -inf, 0.1], dtype=dtype)
+    for weight in (0.0, 0.25, 0.5, 1.0, 3.0):
+        exact = torch.lerp(device_value(start), device_value(end), weight)
+        factors = torch.full((5,), weight, dtype=dtype)
+        for op, given in (
+            (aten.lerp.Scalar, weight),
+            (aten.lerp.Tensor, factors),
+            (aten.lerp.Tensor, factors[0].clone()),
+        ):
+            (actual,) = run(op, (start, end, given), {}).values()
+            assert_units(actual, exact, 3, f"{op} {weight}")
+            if weight == 1.0:
+                assert_exact(actual[:2], end[:2])
 
 
 @pytest.mark.parametrize("mode", ["floor", "trunc", None])

@@ -3,6 +3,8 @@
 
 #include "ATenCall.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::spyre_graph;
 using namespace mlir::spyre_graph::aten;
@@ -102,6 +104,33 @@ static Value lowerPowScalar(ATenCall &c) {
   return c.pointwise<PowOp>(type, {x, exponent});
 }
 
+/// (end - self) x weight + self, or, as PyTorch has it from the middle on,
+/// (end - self) x (weight - 1) + end: it gives `end` itself for a weight of 1,
+/// and an infinite `self` its sign at one of 0.5.
+static Value lowerLerp(ATenCall &c) {
+  Operand self = c.operand("self"), end = c.operand("end");
+  Operand weight = c.operand("weight");
+  auto interpolate = [&](Operand factor, Operand nearest) {
+    // (x - mean) x factor x 1 + nearest, rounded once.
+    return c.pointwise<LayerNormNormOp>(
+        c.type(), {end, self, factor, c.imm(1.0), nearest});
+  };
+  if (weight.number) {
+    auto number = static_cast<float>(c.number("weight"));
+    if (std::abs(number) < 0.5f)
+      return interpolate(c.imm(number), self);
+    return interpolate(c.imm(number - 1.0f), end);
+  }
+  RankedTensorType type = typeOf(weight.tensor);
+  Value magnitude = c.pointwise<AbsOp>(type, {weight});
+  Value isNearSelf = c.pointwise<LtOp>(c.typeLike(magnitude, c.b.getI1Type()),
+                                       {magnitude, c.imm(0.5)});
+  Value fromEnd = c.pointwise<SubOp>(type, {weight, c.imm(1.0)});
+  Value factor = c.pointwise<WhereOp>(type, {isNearSelf, weight, fromEnd});
+  return interpolate(factor,
+                     c.pointwise<WhereOp>(c.type(), {isNearSelf, self, end}));
+}
+
 static void addArithmetic(ATenTable &table) {
   table.add({"aten.add.Tensor", "aten.add.Scalar"}, "self other alpha",
             [](ATenCall &c) { return lowerAddSub(c, false, false); });
@@ -148,13 +177,7 @@ static void addArithmetic(ATenTable &table) {
                              c.operand("tensor2"), value});
             });
   table.add({"aten.lerp.Scalar", "aten.lerp.Tensor"}, "self end weight",
-            [](ATenCall &c) {
-              // (end - self) x weight x 1 + self, rounded once.
-              Operand self = c.operand("self");
-              return c.pointwise<LayerNormNormOp>(
-                  c.type(), {c.operand("end"), self, c.operand("weight"),
-                             c.imm(1.0), self});
-            });
+            lowerLerp);
 }
 
 //===----------------------------------------------------------------------===//
