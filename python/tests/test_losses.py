@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Losses that PyTorch takes apart wrongly, or not at all."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from numerics import assert_units, device_value
+
+pytestmark = pytest.mark.usefixtures("no_fallback")
+
+#: Labels end at the first -1; what follows it does not count.
+TARGETS = [[3, 0, -1, 1, 2], [1, -1, 0, 0, 0], [-1, 2, 3, 1, 0], [4, 4, 0, 1, 2]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_multilabel_margin_loss(reduction, dtype):
+    def run(x, target):
+        x = x.detach().requires_grad_()
+        loss = F.multilabel_margin_loss(x, target, reduction=reduction)
+        (gradient,) = torch.autograd.grad(loss.sum(), x)
+        return loss.detach(), gradient
+
+    rows = torch.randn(4, 5, generator=torch.Generator().manual_seed(0)).to(dtype)
+    for x, target in (
+        (rows, torch.tensor(TARGETS)),
+        (rows[0], torch.tensor(TARGETS[0])),
+    ):
+        actual = run(x.to("spyre"), target.to("spyre"))
+        for a, e in zip(actual, run(device_value(x), target), strict=True):
+            # In fp32 four terms per pair are added in another order.
+            assert_units(a.cpu(), e, 2 if dtype == torch.float16 else 16)
