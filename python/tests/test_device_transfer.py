@@ -290,3 +290,11 @@ def test_copies_are_what_the_printed_descriptors_say(size, order, dtype):
             device[at] = host[nest["host_offset"] + steps @ nest["host_strides"]]
     assert bytes(_C.read_device_bytes(y)) == device.tobytes()
     assert (y.cpu() == x).all()
+
+
+def test_moving_a_module_computes_no_parametrized_weight():
+    """That of spectral_norm iterates whenever it is computed in training."""
+    module = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(5, 7))
+    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    after = module.to("spyre").state_dict()
+    assert all(torch.equal(after[name].cpu(), before[name]) for name in before)

@@ -51,14 +51,20 @@ def linear_weights(module: torch.nn.Module) -> frozenset[int]:
         if not isinstance(part, torch.nn.Linear)
         for parameter in part.parameters(recurse=False)
     }
-    return frozenset(
-        id(part.weight)
+    # Not the attribute: where the weight is parametrized, that computes it, and may
+    # change the state of what does (spectral_norm iterates each time).
+    weights = [
+        part._parameters.get("weight")
         for part in parts
         if isinstance(part, torch.nn.Linear)
-        and isinstance(part.weight, torch.nn.Parameter)
-        and not is_traceable_wrapper_subclass(part.weight)
-        and part.weight.dim() == 2
-        and id(part.weight) not in shared
+    ]
+    return frozenset(
+        id(weight)
+        for weight in weights
+        if weight is not None
+        and not is_traceable_wrapper_subclass(weight)
+        and weight.dim() == 2
+        and id(weight) not in shared
     )
 
 
