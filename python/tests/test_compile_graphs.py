@@ -270,3 +270,52 @@ def test_errors_name_the_users_line():
         builder.view(value, [5], [1], 0, [("model.py", 7, "forward")])
     with pytest.raises(_C.SpyreError):
         builder.view(value + 100, [4], [1], 0, [])
+
+
+# --- lists and ragged tensors ------------------------------------------------
+
+
+def test_operators_of_lists():
+    """What optimizers call with numbers of each tensor, or with one for all."""
+
+    def function(x, y, z):
+        return (
+            torch._foreach_addcmul(x, y, z, [0.5, 2.0]),
+            torch._foreach_addcmul(x, y, z, 0.5),
+            torch._foreach_addcdiv(x, y, z, [0.5, 2.0]),
+            torch._foreach_maximum(x, 2.0),
+            torch._foreach_minimum(x, [2.0, 3.0]),
+            torch._foreach_minimum(x, y),
+            torch._foreach_pow(2.0, x),
+            torch._foreach_lerp(x, y, [0.25, 0.75]),
+        )
+
+    host = [
+        [whole((3, 70), torch.float32, s), whole((5,), torch.float32, s)]
+        for s in range(3)
+    ]
+    host[2] = [t.abs() + 1 for t in host[2]]
+    actual = compiled(function)(*([t.to("spyre") for t in ts] for ts in host))
+    for found, wanted in zip(actual, function(*host), strict=True):
+        for a, e in zip(found, wanted, strict=True):
+            torch.testing.assert_close(a.cpu(), e, rtol=2e-6, atol=0)
+    assert torch_spyre.fallback_report() == {}
+
+
+def test_ragged_tensors():
+    """Their ragged size is no number; programs are for the values."""
+
+    def function(x, weight):
+        return torch.nn.functional.linear(x, weight).relu() * 2
+
+    f = compiled(function, fullgraph=True)
+    weight = whole((4, 8), torch.float32, seed=3)
+    for lengths in ((3, 5), (2, 1, 9)):
+        parts = [whole((n, 8), torch.float32, seed=n) for n in lengths]
+        host = torch.nested.nested_tensor(parts, layout=torch.jagged)
+        x = torch.nested.nested_tensor(
+            [p.to("spyre") for p in parts], layout=torch.jagged, device="spyre"
+        )
+        result = f(x, weight.to("spyre"))
+        assert_exact(result.values().cpu(), function(host, weight).values())
+    assert torch_spyre.fallback_report() == {}

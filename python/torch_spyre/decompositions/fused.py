@@ -179,13 +179,46 @@ GRAPH_DECOMPOSITIONS: dict[Any, Callable] = {
 }
 
 
-def _make_foreach(packet: Any) -> Callable:
+def _addcmul(x: Tensor, a: Tensor, b: Tensor, value: Any = 1) -> Tensor:
+    if isinstance(value, Tensor):
+        return x + value * (a * b)
+    return aten.addcmul(x, a, b, value=value)
+
+
+def _addcdiv(x: Tensor, a: Tensor, b: Tensor, value: Any = 1) -> Tensor:
+    if isinstance(value, Tensor):
+        return x + value * (a / b)
+    return aten.addcdiv(x, a, b, value=value)
+
+
+def _maximum(x: Tensor, other: Any) -> Tensor:
+    return (aten.maximum if isinstance(other, Tensor) else aten.clamp_min)(x, other)
+
+
+def _minimum(x: Tensor, other: Any) -> Tensor:
+    return (aten.minimum if isinstance(other, Tensor) else aten.clamp_max)(x, other)
+
+
+#: Where the single operator does not take all that the foreach one does.
+_SINGLE: dict[str, Callable] = {
+    "addcdiv": _addcdiv,
+    "addcmul": _addcmul,
+    "maximum": _maximum,
+    "minimum": _minimum,
+}
+
+
+def _make_foreach(single: Callable) -> Callable:
     """Decomposition of a functional ``_foreach`` operator into single calls."""
+    has_values = single in (_addcdiv, _addcmul)
 
     def foreach(*args: Any, **kwargs: Any) -> list[Tensor]:
-        count = len(args[0])
+        count = next(len(a) for a in args if isinstance(a, (list, tuple)))
+        # A tensor that has a number for each.
+        if has_values and len(args) == 4 and isinstance(args[3], Tensor):
+            args = (*args[:3], args[3].unbind())
         return [
-            packet(
+            single(
                 *(a[i] if isinstance(a, (list, tuple)) else a for a in args), **kwargs
             )
             for i in range(count)
@@ -215,7 +248,7 @@ def foreach_decompositions() -> dict[Any, Callable]:
             op = getattr(foreach, overload)
             if overload.endswith("out"):
                 continue
-            table[op] = _make_foreach(getattr(aten, name))
+            table[op] = _make_foreach(_SINGLE.get(name, getattr(aten, name)))
     return table
 
 

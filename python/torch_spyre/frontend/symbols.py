@@ -100,6 +100,9 @@ class Symbols:
     def _add(self, size: Any, argument: int, dim: int | None) -> None:
         if not isinstance(size, torch.SymInt):
             return
+        # The size of a dimension that is ragged stands for no number.
+        if size.node.is_nested_int():
+            return
         symbol = size.node.expr
         if not isinstance(symbol, sympy.Symbol) or symbol in self._numbers:
             return
