@@ -26,6 +26,7 @@ from torch_spyre.frontend.parts import (
     compiled_parts,
     refusals,
 )
+from torch_spyre.frontend.redrawn import add_fake_values
 from torch_spyre.frontend.regions import inline_regions
 from torch_spyre.frontend.traced import TracedGraph, kept_by_pytorch
 from torch_spyre.frontend.updated_arguments import view_updated_arguments
@@ -58,6 +59,7 @@ class _Decompositions(Mapping[Any, Callable]):
 def _compiler(kind: str, options: dict[str, Any], is_kept: bool) -> Callable:
     def compile_fx(gm: GraphModule, example_inputs: Sequence[Any]) -> TracedGraph:
         inline_regions(gm)
+        add_fake_values(gm)
         if kind != "backward":
             view_updated_arguments(gm)
         drop_from_graph(gm)

@@ -27,13 +27,12 @@ SpyreGeneratorImpl::SpyreGeneratorImpl(c10::DeviceIndex index)
                          c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {}
 
 void SpyreGeneratorImpl::set_current_seed(uint64_t newSeed) {
-  currentSeed = newSeed;
-  philoxOffset = 0;
+  *numbers = {newSeed, 0};
 }
 
 uint64_t SpyreGeneratorImpl::seed() {
   set_current_seed(c10::detail::getNonDeterministicRandom());
-  return currentSeed;
+  return numbers->seed;
 }
 
 c10::DeviceType SpyreGeneratorImpl::device_type() { return kSpyre; }
@@ -45,30 +44,45 @@ void SpyreGeneratorImpl::set_state(const c10::TensorImpl &state) {
               "found ",
               state.numel());
   const auto *bytes = static_cast<const uint8_t *>(state.data());
-  std::memcpy(&currentSeed, bytes, 8);
-  std::memcpy(&philoxOffset, bytes + 8, 8);
+  std::memcpy(&numbers->seed, bytes, 8);
+  std::memcpy(&numbers->offset, bytes + 8, 8);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> SpyreGeneratorImpl::get_state() const {
   at::Tensor state = at::detail::empty_cpu(
       {16}, c10::kByte, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
   auto *bytes = state.mutable_data_ptr<uint8_t>();
-  std::memcpy(bytes, &currentSeed, 8);
-  std::memcpy(bytes + 8, &philoxOffset, 8);
+  std::memcpy(bytes, &numbers->seed, 8);
+  std::memcpy(bytes + 8, &numbers->offset, 8);
   return state.getIntrusivePtr();
 }
 
 SpyreGeneratorImpl *SpyreGeneratorImpl::clone_impl() const {
   auto *result = new SpyreGeneratorImpl(device().index());
-  result->currentSeed = currentSeed;
-  result->philoxOffset = philoxOffset;
+  *result->numbers = *numbers;
   return result;
+}
+
+c10::intrusive_ptr<c10::GeneratorImpl>
+SpyreGeneratorImpl::graphsafe_get_state() const {
+  auto result = c10::make_intrusive<SpyreGeneratorImpl>(device().index());
+  result->numbers = numbers;
+  return result;
+}
+
+void SpyreGeneratorImpl::graphsafe_set_state(
+    const c10::intrusive_ptr<c10::GeneratorImpl> &other) {
+  auto *generator = dynamic_cast<SpyreGeneratorImpl *>(other.get());
+  TORCH_CHECK(generator,
+              "expected a generator of a spyre device, found one of ",
+              other ? other->device().str() : "no device");
+  numbers = generator->numbers;
 }
 
 at::Generator SpyreGeneratorImpl::nextCPUGenerator() {
   std::lock_guard<std::mutex> lock(mutex_);
-  uint64_t derived = mix(mix(currentSeed) ^ philoxOffset);
-  philoxOffset += 4;
+  uint64_t derived = mix(mix(numbers->seed) ^ numbers->offset);
+  numbers->offset += 4;
   return at::detail::createCPUGenerator(derived);
 }
 

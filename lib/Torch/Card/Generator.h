@@ -5,6 +5,8 @@
 #include <ATen/core/Generator.h>
 #include <c10/core/GeneratorImpl.h>
 
+#include <memory>
+
 namespace spyre::pytorch {
 
 /// Random state of a card: a seed and an offset that every draw advances.
@@ -14,12 +16,20 @@ public:
   explicit SpyreGeneratorImpl(c10::DeviceIndex index);
 
   void set_current_seed(uint64_t newSeed) override;
-  void set_offset(uint64_t newOffset) override { philoxOffset = newOffset; }
-  uint64_t get_offset() const override { return philoxOffset; }
-  uint64_t current_seed() const override { return currentSeed; }
+  void set_offset(uint64_t newOffset) override { numbers->offset = newOffset; }
+  uint64_t get_offset() const override { return numbers->offset; }
+  uint64_t current_seed() const override { return numbers->seed; }
   uint64_t seed() override;
   void set_state(const c10::TensorImpl &state) override;
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
+
+  /// A generator that draws the same numbers in turns with this one: what one
+  /// of them draws advances both. Compiled graphs that draw numbers again in
+  /// their backward pass keep one.
+  c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
+  /// Draws in turns with `other` from now on.
+  void graphsafe_set_state(
+      const c10::intrusive_ptr<c10::GeneratorImpl> &other) override;
 
   static c10::DeviceType device_type();
 
@@ -30,8 +40,11 @@ public:
 private:
   SpyreGeneratorImpl *clone_impl() const override;
 
-  uint64_t currentSeed = c10::default_rng_seed_val;
-  uint64_t philoxOffset = 0;
+  struct Numbers {
+    uint64_t seed = c10::default_rng_seed_val;
+    uint64_t offset = 0;
+  };
+  std::shared_ptr<Numbers> numbers = std::make_shared<Numbers>();
 };
 
 /// The default generator of a card.

@@ -46,6 +46,7 @@ from torch_spyre.device.memory_use import (
     reset_peak_memory_stats,
 )
 from torch_spyre.device.random import (
+    _get_generator,
     get_rng_state,
     get_rng_state_all,
     initial_seed,
@@ -87,6 +88,9 @@ def __getattr__(name: str) -> Any:
         from torch_spyre import memory
 
         return getattr(memory, name)
+    if name == "_initialized":
+        # PyTorch asks for this name before it keeps the state of random numbers.
+        return is_initialized()
     if name == "default_generators":
         return tuple(_C._get_default_generator(i) for i in range(device_count()))
     if name in _INDUCTOR_NAMES:

@@ -41,6 +41,11 @@ def initial_seed(device: Device = None) -> int:
     return _C.initial_seed(_index(device))
 
 
+def _get_generator(device: Device = None) -> torch.Generator:
+    """The default generator of a device, by the name under which PyTorch asks."""
+    return _C._get_default_generator(_index(device))
+
+
 def get_rng_state(device: Device = "spyre") -> torch.Tensor:
     """Random state: 16 bytes, seed then offset, as a CPU uint8 tensor."""
     return _C.get_rng_state(_index(device))

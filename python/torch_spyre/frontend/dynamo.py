@@ -182,11 +182,17 @@ def _save_tracing_time(convert_frame: ModuleType) -> None:
     wrap_compile(convert_frame)
 
 
+def _draw_again(utils: ModuleType) -> None:
+    """Lets backward graphs that recompute random operators draw the same numbers."""
+    utils.register_graphsafe_rng_device_type("spyre")
+
+
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "torch._dynamo.config": _allow_many_sizes,
     "torch._dynamo.convert_frame": _save_tracing_time,
     "torch._dynamo.device_interface": _register_interface,
     "torch._dynamo.trace_rules": _skip_own_frames,
+    "torch._functorch._aot_autograd.utils": _draw_again,
     "torch._inductor.compile_fx": _route_inductor,
     "torch._inductor.utils": _refresh_programs,
     "torch.compiler._cache": _keep_programs,
