@@ -402,7 +402,8 @@ static scf::ForOp findLoopThatReadsAgain(ktdp::LoadOp load) {
 
 void FunctionLoader::keepTiles(Operation *op, AccessTilePlan &tilePlan) {
   auto load = cast<ktdp::LoadOp>(op);
-  if (!load.getTile().hasOneUse())
+  // Each load reads the indices, which the loop may change.
+  if (!load.getTile().hasOneUse() || !tilePlan.indexViewSlots.empty())
     return;
   if (scf::ForOp loop = findLoopThatReadsAgain(load)) {
     tilePlan.keptTiles = function.numKeptTiles++;
