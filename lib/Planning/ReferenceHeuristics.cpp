@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- ReferenceHeuristics.cpp - The reference's LX solvers -----*- C++ -*-===//
 
-#include "Spyre/Planning/BufferAllocation.h"
+#include "PlacedByTime.h"
 
 #include <algorithm>
 #include <map>
@@ -103,25 +103,24 @@ std::vector<int64_t> planning::allocateByFit(const AllocationProblem &problem,
   }
 
   std::vector<int64_t> offsets(buffers.size(), kUnplaced);
-  std::vector<size_t> placed;
+  PlacedByTime placed(buffers);
   for (size_t i : order) {
     const Buffer &buffer = buffers[i];
     int64_t parent = buffer.inPlaceParent;
     std::vector<std::pair<int64_t, int64_t>> taken;
     bool isParentsSlotFree = parent >= 0 && offsets[parent] != kUnplaced &&
                              buffer.size <= buffers[parent].size;
-    for (size_t j : placed) {
-      if (static_cast<int64_t>(j) == parent ||
-          buffers[j].upper <= buffer.lower || buffer.upper <= buffers[j].lower)
-        continue;
+    placed.visitLiveWith(buffer, [&](size_t j) {
+      if (static_cast<int64_t>(j) == parent)
+        return;
       taken.push_back({offsets[j], offsets[j] + buffers[j].size});
       if (isParentsSlotFree && offsets[parent] < taken.back().second &&
           taken.back().first < offsets[parent] + buffer.size)
         isParentsSlotFree = false;
-    }
+    });
     if (isParentsSlotFree) {
       offsets[i] = offsets[parent];
-      placed.push_back(i);
+      placed.add(i, buffer);
       continue;
     }
     // Beside its parent, it is live together with it.
@@ -141,7 +140,7 @@ std::vector<int64_t> planning::allocateByFit(const AllocationProblem &problem,
       begin = std::max(begin, roundUp(high, problem.alignment));
     }
     if (offsets[i] != kUnplaced)
-      placed.push_back(i);
+      placed.add(i, buffer);
   }
   return offsets;
 }

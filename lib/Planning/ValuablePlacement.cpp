@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- ValuablePlacement.cpp - When not everything fits ---------*- C++ -*-===//
 
-#include "Spyre/Planning/BufferAllocation.h"
+#include "PlacedByTime.h"
 
 #include <algorithm>
 #include <map>
@@ -121,29 +121,28 @@ std::vector<Chain> makeChains(const AllocationProblem &problem,
 static std::vector<int64_t> placeInOrder(const std::vector<Chain> &chains,
                                          const std::vector<size_t> &order,
                                          int64_t capacity) {
-  struct Slot {
-    int64_t offset, end, lower, upper;
-  };
-  std::vector<Slot> placed;
+  std::vector<Buffer> wholes;
+  for (const Chain &chain : chains)
+    wholes.push_back(chain.whole);
+  PlacedByTime placed(wholes);
   std::vector<int64_t> offsets(chains.size(), kUnplaced);
   for (size_t i : order) {
-    const Buffer &buffer = chains[i].whole;
+    const Buffer &buffer = wholes[i];
+    std::vector<std::pair<int64_t, int64_t>> taken; // offset, end
+    placed.visitLiveWith(buffer, [&](size_t j) {
+      taken.push_back({offsets[j], offsets[j] + wholes[j].size});
+    });
+    std::sort(taken.begin(), taken.end());
     int64_t offset = 0;
-    for (const Slot &slot : placed) {
-      if (slot.offset >= offset + buffer.size)
+    for (auto [begin, end] : taken) {
+      if (begin >= offset + buffer.size)
         break;
-      if (slot.lower < buffer.upper && buffer.lower < slot.upper)
-        offset = std::max(offset, slot.end);
+      offset = std::max(offset, end);
     }
     if (buffer.size > capacity - offset)
       continue;
     offsets[i] = offset;
-    Slot slot{offset, offset + buffer.size, buffer.lower, buffer.upper};
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), slot,
-                                   [](const Slot &a, const Slot &b) {
-                                     return a.offset < b.offset;
-                                   }),
-                  slot);
+    placed.add(i, buffer);
   }
   return offsets;
 }

@@ -316,13 +316,14 @@ private:
       for (auto &[move, target] : entry.copies)
         moved.insert(target);
     }
+    LivesOutside outside = getLivesOutside();
     for (auto [number, candidate] : llvm::enumerate(candidates)) {
       if (copyAllocs.contains(candidate.alloc) ||
           moved.contains(candidate.alloc))
         continue;
       if (offsets[number] == planning::kUnplaced)
         unplaced.push_back(candidate.alloc);
-      else if (int64_t time = getUsefulIdleTime(candidate.alloc))
+      else if (int64_t time = getUsefulIdleTime(candidate.alloc, outside))
         idle.push_back({-time, number, candidate.alloc});
     }
     trySpilling(func, unplaced);
@@ -337,20 +338,33 @@ private:
         trySpilling(func, alloc);
   }
 
+  /// The lives of buffers without a place: when each begins, in order, and when
+  /// the last of those up to there ends.
+  using LivesOutside = SmallVector<std::pair<int64_t, int64_t>>;
+  LivesOutside getLivesOutside() const {
+    LivesOutside lives;
+    for (auto [buffer, offset] : llvm::zip_equal(problem.buffers, offsets))
+      if (offset == planning::kUnplaced)
+        lives.emplace_back(buffer.lower, buffer.upper);
+    llvm::sort(lives);
+    for (size_t i = 1; i < lives.size(); ++i)
+      lives[i].second = std::max(lives[i].second, lives[i - 1].second);
+    return lives;
+  }
+
   /// The longest time between two uses of a buffer, in program points, if a
   /// buffer without a place is live during it; 0 otherwise.
-  int64_t getUsefulIdleTime(memref::AllocOp alloc) {
+  int64_t getUsefulIdleTime(memref::AllocOp alloc,
+                            const LivesOutside &outside) {
     SmallVector<OpOperand *> uses = getOrderedUses(alloc, points);
     int64_t longest = 0;
     for (unsigned number = 2; number < uses.size(); ++number) {
       int64_t begin = points.lookup(uses[number - 1]->getOwner()),
               end = points.lookup(uses[number]->getOwner());
-      bool isUseful = llvm::any_of(
-          llvm::zip_equal(problem.buffers, offsets), [&](const auto &entry) {
-            const auto &[buffer, offset] = entry;
-            return offset == planning::kUnplaced && buffer.lower < end &&
-                   buffer.upper > begin + 1;
-          });
+      auto later = llvm::partition_point(
+          outside, [&](const auto &life) { return life.first < end; });
+      bool isUseful =
+          later != outside.begin() && std::prev(later)->second > begin + 1;
       if (isUseful)
         longest = std::max(longest, end - begin);
     }
