@@ -128,6 +128,19 @@ def test_links_lead_somewhere():
     assert not broken
 
 
+def test_files_that_pages_name_exist():
+    """Paths from the root of the repository, in code font."""
+    rooms = "include|lib|tools|python|test|unittests|examples|benchmarks|scripts|docs"
+    path = re.compile(rf"`((?:{rooms})/[\w./-]+)`")
+    missing = [
+        (page.relative_to(ROOT), name)
+        for page in PAGES
+        for name in path.findall(page.read_text())
+        if not (ROOT / name).exists()
+    ]
+    assert not missing
+
+
 def test_navigation_has_every_page():
     text = (ROOT / "mkdocs.yml").read_text()
     listed = re.findall(r"([\w/.-]+\.md)$", text[text.index("\nnav:") :], flags=re.M)

@@ -534,7 +534,8 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
   let summary = "check a plan, with code that the planners do not share";
   let description = [{
     A wrong plan would give wrong values without any error. So plans are checked
-    by code that shares nothing with the passes that make them.
+    by code apart from the passes that make them: the two share only the
+    dialect's maps, layouts and sizes, and the arithmetic of linear forms.
 
     Constraints:
     - SG-PLAN-C1: every buffer's layout fits its type.

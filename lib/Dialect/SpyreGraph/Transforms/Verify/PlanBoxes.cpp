@@ -5,7 +5,6 @@
 #include "PlanBoxes.h"
 #include "PlanDivisions.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
-#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/SmallBitVector.h"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
-// Part of --spyre-verify-plan; shares no code with the planners on purpose.
+// Part of --spyre-verify-plan; uses nothing of the planners on purpose.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_VERIFY_VERIFYSIZES_H
