@@ -20,6 +20,7 @@ from torch_spyre import _C
 from torch_spyre.decompositions.table import decompositions
 from torch_spyre.frontend.graph import CompiledFunction
 from torch_spyre.frontend.leftovers import drop_from_graph, drop_traced_module
+from torch_spyre.frontend.narrowed import narrow_numbers
 from torch_spyre.frontend.options import compile_options
 from torch_spyre.frontend.parts import (
     CompiledPart,
@@ -60,6 +61,7 @@ def _compiler(kind: str, options: dict[str, Any], is_kept: bool) -> Callable:
     def compile_fx(gm: GraphModule, example_inputs: Sequence[Any]) -> TracedGraph:
         inline_regions(gm)
         add_fake_values(gm)
+        narrow_numbers(gm, kind)
         if kind != "backward":
             view_updated_arguments(gm)
         drop_from_graph(gm)

@@ -78,6 +78,17 @@ class SteppedSymbol(Symbol):
         return SizeClass(step, self.declared.most, step)
 
 
+def unbacked_symbols(value: Any) -> set[sympy.Symbol]:
+    """The symbols of a node's fake value that stand for numbers read from tensors."""
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    found: set[sympy.Symbol] = set()
+    for leaf in torch.utils._pytree.tree_leaves(value):
+        if isinstance(leaf, (torch.Tensor, *_SYMBOLIC)):
+            found |= free_unbacked_symbols(leaf)
+    return found
+
+
 class Symbols:
     """The symbols of a graph's sizes, which its placeholders have.
 

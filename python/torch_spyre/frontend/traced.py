@@ -42,8 +42,8 @@ from torch.utils._python_dispatch import (
 
 from torch_spyre import _C, extensions
 from torch_spyre.decompositions import table
-from torch_spyre.frontend.graph import CompiledFunction
 from torch_spyre.frontend.leftovers import KEPT_META
+from torch_spyre.frontend.stages import function_of
 
 #: Operators that change with PyTorch or with this package only.
 _OWN_NAMESPACES = frozenset(["aten", "prim", "prims", "spyre"])
@@ -76,9 +76,7 @@ class TracedGraph(OutputCode):
         self._boxed_call = True
         self._options, self._kind = options, kind
         self._content = b""
-        self._function: CompiledFunction | None = CompiledFunction(
-            gm, options, _next_name(kind)
-        )
+        self._function: Any = function_of(gm, options, _next_name(kind))
 
     def __call__(self, inputs: Any) -> list[Any]:
         """Runs on a list of inputs, which it empties."""
@@ -101,7 +99,7 @@ class TracedGraph(OutputCode):
         """Makes what was read from disk callable."""
         if self._function is not None:
             return
-        self._function = CompiledFunction(
+        self._function = function_of(
             _load(self._content), self._options, _next_name(self._kind)
         )
         self._content = b""

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs that go on with numbers, and with as many elements, as values say."""
+
+import pytest
+import torch
+from numerics import compiled
+
+pytestmark = pytest.mark.usefixtures("no_fallback")
+
+
+@pytest.fixture(autouse=True)
+def capture():
+    with torch._dynamo.config.patch(
+        capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True
+    ):
+        yield
+
+
+def integer(x):
+    count = x[0].item()
+    torch._check(count >= 0)
+    torch._check(count < 100)
+    return torch.arange(count, device=x.device) * count
+
+
+def several(x):
+    sizes = x[:3].tolist()
+    for size in sizes:
+        torch._check(size >= 0)
+    parts = torch.arange(7, device=x.device).split(sizes)
+    return torch.stack([part.sum() for part in parts])
+
+
+def store(x):
+    places = (x > 2).nonzero(as_tuple=True)[0]
+    x[places] = 9
+    return places, x.add_(places.numel())
+
+
+def unique(x):
+    values, inverse = torch.unique(x, return_inverse=True)
+    return values * 2, inverse + 1
+
+
+@pytest.mark.parametrize("function", [integer, several, store, unique])
+def test_captured(function):
+    f = compiled(function, fullgraph=True)
+    for values in ([4, 1, 2, 3], [2, 5, 0, 1], [4, 1, 2, 3]):
+        host = torch.tensor(values)
+        given = host.to("spyre")
+        actual, wanted = f(given), function(host)
+        for a, e in zip(
+            torch.utils._pytree.tree_leaves(actual),
+            torch.utils._pytree.tree_leaves(wanted),
+            strict=True,
+        ):
+            assert torch.equal(a.cpu(), e)
+        assert torch.equal(given.cpu(), host)
+
+
+def test_captured_floats_and_gradients():
+    def function(x, weight):
+        chosen = x[x > 0]
+        total = (chosen * 2).sum() * weight
+        return total * (x > 0).sum().item() + chosen.mean() * x.amax().item()
+
+    def run(f, x, weight):
+        inputs = [t.detach().requires_grad_() for t in (x, weight)]
+        result = f(*inputs)
+        return result.detach(), *torch.autograd.grad(result.sum(), inputs)
+
+    f = compiled(function, fullgraph=True)
+    weight = torch.tensor([0.5, -2.0, 3.0])
+    for seed in range(2):
+        x = torch.randn(50, generator=torch.Generator().manual_seed(seed))
+        actual = run(f, x.to("spyre"), weight.to("spyre"))
+        for a, e in zip(actual, run(function, x, weight), strict=True):
+            torch.testing.assert_close(a.cpu(), e, rtol=1e-5, atol=1e-6)
