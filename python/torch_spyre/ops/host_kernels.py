@@ -16,7 +16,7 @@ from torch import Tensor
 
 from torch_spyre import _C
 from torch_spyre.decompositions import histogram, selection
-from torch_spyre.ops import masks, random, running
+from torch_spyre.ops import masks, optimizers, random, running
 
 aten = torch.ops.aten
 #: The dispatch key of kernels that the fallback asks (lib/Torch/Operators/Fallback.h).
@@ -52,7 +52,17 @@ def _zeros(
 
 
 _KERNELS: dict[str, Callable] = {
+    "_amp_foreach_non_finite_check_and_unscale_": optimizers.check_and_unscale_,
+    "_amp_update_scale_": optimizers.update_scale_,
     "_batch_norm_with_update": running.batch_norm_with_update,
+    "_fused_adagrad_": optimizers.adagrad_,
+    "_fused_adagrad_.tensor_lr": optimizers.adagrad_,
+    "_fused_adam_": optimizers.adam_,
+    "_fused_adam_.tensor_lr": optimizers.adam_,
+    "_fused_adamw_": optimizers.adamw_,
+    "_fused_adamw_.tensor_lr": optimizers.adamw_,
+    "_fused_sgd_": optimizers.sgd_,
+    "_fused_sgd_.tensor_lr": optimizers.sgd_,
     "_index_put_impl_": masks.index_put_impl_,
     "_native_batch_norm_legit": running.batch_norm,
     "_unique": selection.unique,
