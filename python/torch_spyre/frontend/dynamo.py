@@ -187,6 +187,20 @@ def _draw_again(utils: ModuleType) -> None:
     utils.register_graphsafe_rng_device_type("spyre")
 
 
+def _allow_flex_attention(flex_attention: ModuleType) -> None:
+    """PyTorch's function has a list of devices, and its operator runs on any."""
+    check = flex_attention._validate_device
+
+    @wraps(check)
+    def validate_device(
+        query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
+    ) -> None:
+        if query.device.type != "spyre":
+            check(query, key, value)
+
+    flex_attention._validate_device = validate_device
+
+
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "torch._dynamo.config": _allow_many_sizes,
     "torch._dynamo.convert_frame": _save_tracing_time,
@@ -196,6 +210,7 @@ _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "torch._inductor.compile_fx": _route_inductor,
     "torch._inductor.utils": _refresh_programs,
     "torch.compiler._cache": _keep_programs,
+    "torch.nn.attention.flex_attention": _allow_flex_attention,
 }
 
 
