@@ -226,6 +226,7 @@ def test_pairs_of_extremes(dtype):
         {
             "atan2": composite(torch.atan2, x, y),
             "remainder": rounded(torch.remainder, x, y),
+            "fmod": rounded(torch.fmod, x, y),
             "floor_divide": rounded(torch.floor_divide, x, y),
         },
         [x.to("spyre"), y.to("spyre")],

@@ -142,9 +142,13 @@ def _copysign(x: Tensor, sign: Any) -> Tensor:
 
 def _fmod(x: Tensor, y: Any) -> Tensor:
     dtype = torch.result_type(x, y)
-    x = x.to(dtype)
-    divisor = y.to(dtype).abs() if isinstance(y, Tensor) else abs(y)
-    return _with_sign_of(x, torch.remainder(x.abs(), divisor))
+    if not dtype.is_floating_point:
+        # The most negative integer has no magnitude.
+        return x.to(dtype) - torch.div(x, y, rounding_mode="trunc") * y
+    # 16 bits would give the NaN of an infinite x a sign before it is negated.
+    x = x.float()
+    divisor = y.float().abs() if isinstance(y, Tensor) else abs(y)
+    return _with_sign_of(x, torch.remainder(x.abs(), divisor)).to(dtype)
 
 
 def _fmax(x: Tensor, y: Tensor) -> Tensor:
