@@ -7,6 +7,7 @@ import pytest
 import torch
 from aten_rows import F16, F32, I64
 from native_calls import assert_same, check_exact, native
+from torch_spyre.decompositions import selection
 from torch_spyre.errors import Unsupported
 
 SHAPES = [(), (0,), (1,), (7,), (65,), (3, 5), (2, 0, 3), (2, 3, 4), (5000,)]
@@ -24,6 +25,23 @@ def test_nonzero(shape, dtype):
     check_exact(torch.nonzero, x)
     check_exact(torch.argwhere, x)
     check_exact(torch.nonzero_static, x, size=4, fill_value=-7)
+
+
+def test_more_elements_than_one_program_selects(monkeypatch):
+    monkeypatch.setattr(selection, "_MOST", 64)
+    for shape in [(65,), (128,), (7, 31), (3, 1, 67)]:
+        x = torch.arange(torch.Size(shape).numel()).reshape(shape) % 3
+        check_exact(torch.nonzero, x)
+        check_exact(torch.masked_select, x, x > 0)
+        check_exact(torch.masked_select, x[:1], x == 2)
+    check_exact(torch.nonzero, torch.zeros(3, 70))
+
+
+def test_nonzero_of_two_million_elements():
+    """All of them at once would be more than a core addresses."""
+    x = torch.zeros(2, 1 << 20, dtype=torch.bool)
+    x[:, ::65537] = True
+    assert torch.equal(x.to("spyre").nonzero().cpu(), x.nonzero())
 
 
 def test_nonzero_of_all_and_none():

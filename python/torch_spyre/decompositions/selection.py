@@ -18,6 +18,9 @@ from torch_spyre.decompositions.ordering import search, starts_run
 
 aten = torch.ops.aten
 
+#: Elements of which one program selects some: each has a stick of its own there, and a
+#: core addresses 256 MiB.
+_MOST = 1 << 20
 #: Elements that a scan walks one after the other before sums of parts are scanned.
 _SCANNED = 64
 
@@ -191,12 +194,24 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     """``aten.masked_select``."""
     if mask.dtype not in (torch.bool, torch.uint8):
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    return _first(*torch.ops.spyre.select_padded(x, mask.to(torch.bool)))
+    mask = mask.to(torch.bool)
+    size = math.prod(torch.broadcast_shapes(x.shape, mask.shape))
+    if size <= _MOST:
+        return _first(*torch.ops.spyre.select_padded(x, mask))
+    flat = [t.reshape(-1) for t in torch.broadcast_tensors(x, mask)]
+    parts = zip(*(t.split(_MOST) for t in flat), strict=True)
+    return torch.cat([_first(*torch.ops.spyre.select_padded(*p)) for p in parts])
 
 
 def nonzero(x: Tensor) -> Tensor:
     """``aten.nonzero``."""
-    return _first(*torch.ops.spyre.nonzero_padded(x))
+    if x.numel() <= _MOST:
+        return _first(*torch.ops.spyre.nonzero_padded(x))
+    found = [
+        _first(*torch.ops.spyre.nonzero_padded(part)) + number * _MOST
+        for number, part in enumerate(x.reshape(-1).split(_MOST))
+    ]
+    return _coordinates(torch.cat(found)[:, 0], x.shape)
 
 
 def repeat_interleave(repeats: Tensor, output_size: int | None = None) -> Tensor:
