@@ -136,9 +136,8 @@ def check_encoder(**masks):
 @pytest.mark.parametrize("lengths", [(7, 5), (1, 7), (7, 7)])
 def test_encoder_with_padding(lengths):
     """In eval mode PyTorch would pack the rows that the mask leaves."""
-    check_encoder(
-        src_key_padding_mask=torch.arange(7) >= torch.tensor(lengths)[:, None]
-    )
+    padding = torch.arange(7) >= torch.tensor(lengths)[:, None]
+    check_encoder(src_key_padding_mask=padding)
 
 
 def test_encoder_with_masks():
@@ -152,13 +151,43 @@ def test_encoder_with_masks():
     )
 
 
-def test_encoder_that_does_not_look_at_its_mask():
+@pytest.mark.usefixtures("no_fallback")
+@pytest.mark.parametrize("lengths", [(7, 5), (0, 3)])
+@pytest.mark.parametrize("has_hook", [False, True])
+@pytest.mark.parametrize("mask_check", [False, True])
+def test_padding_becomes_zeros(lengths, has_hook, mask_check):
+    """As where PyTorch has nested tensors; hooks keep it from the fused operator."""
+    torch.manual_seed(1)
     layer = nn.TransformerEncoderLayer(64, 4, 96, batch_first=True)
-    model = nn.TransformerEncoder(layer, 2, mask_check=False).eval().to("spyre")
-    padding = torch.zeros(2, 7, dtype=torch.bool, device="spyre")
+    norm = nn.LayerNorm(64, bias=False)
+    model = nn.TransformerEncoder(layer, 2, norm, mask_check=mask_check).eval()
+    x = torch.randn(2, 7, 64)
+    padding = torch.arange(7) >= torch.tensor(lengths)[:, None]
+    with torch.no_grad():
+        expected = model(x, src_key_padding_mask=padding)
+        if has_hook:
+            model.layers[0].register_forward_hook(lambda *_: None)
+        mask = padding.to("spyre")
+        found = model.to("spyre")(x.to("spyre"), src_key_padding_mask=mask)
+    assert type(found) is torch.Tensor
+    assert not found.cpu()[padding].any()
+    torch.testing.assert_close(found.cpu(), expected)
+
+
+def test_attention_that_has_no_mask_of_padding():
+    layer = nn.TransformerEncoderLayer(64, 4, 96, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2).eval().to("spyre")
+    padding = torch.arange(7, device="spyre").expand(2, 7) > 4
+    rows = torch._nested_tensor_from_mask(
+        torch.zeros(2, 7, 64, device="spyre"), ~padding
+    )
+    torch.backends.mha.set_fastpath_enabled(False)
     error = pytest.raises(NotImplementedError, match="enable_nested_tensor=False")
-    with torch.no_grad(), error:
-        model(torch.zeros(2, 7, 64, device="spyre"), src_key_padding_mask=padding)
+    try:
+        with torch.no_grad(), error:
+            model.layers[0](rows)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(True)
 
 
 @pytest.mark.parametrize("batch", [1, 3, 8])

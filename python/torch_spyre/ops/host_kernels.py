@@ -16,7 +16,7 @@ from torch import Tensor
 
 from torch_spyre import _C
 from torch_spyre.decompositions import histogram, selection
-from torch_spyre.ops import masks, optimizers, random, running
+from torch_spyre.ops import masks, optimizers, padded_rows, random, running
 
 aten = torch.ops.aten
 #: The dispatch key of kernels that the fallback asks (lib/Torch/Operators/Fallback.h).
@@ -92,6 +92,8 @@ _KERNELS: dict[str, Callable] = {
 #: which the fallback would know the device.
 _ALWAYS: dict[str, Callable] = {
     "_efficientzerotensor": _zeros,
+    "_nested_tensor_from_mask": padded_rows.from_mask,
+    "_nested_tensor_from_mask_left_aligned": padded_rows.is_left_aligned,
     "bincount": histogram.bincount,
     "bincount.out": stored(histogram.bincount),
     "histc": histogram.histc,
