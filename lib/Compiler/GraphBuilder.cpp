@@ -424,6 +424,14 @@ static bool updates(Value value, Value destination) {
 
 void GraphBuilder::mutate(int target, int value, const SourceLocation &loc) {
   impl->checkOpen();
+  if (HostDtype dtype = impl->roots[impl->entry(target).root].dtype;
+      dtype != impl->roots[impl->entry(value).root].dtype) {
+    // The value has its own type before it gets that of the target.
+    ValueMeta meta{dtype, impl->entry(target).sizes,
+                   impl->entry(target).strides};
+    value = op("prims.convert_element_type.default", {Argument{ValueId{value}}},
+               {}, {meta}, loc)[0];
+  }
   const Impl::Entry &to = impl->entry(target);
   const Impl::Entry &from = impl->entry(value);
   Impl::Root &home = impl->roots[to.root];

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 using namespace spyre;
@@ -69,6 +70,17 @@ TEST(DL16, HalvesGoAwayFromZeroBetweenAllNeighbours) {
     ASSERT_EQ(encodeDL16(-middle), high | 0x8000);
     ASSERT_EQ(encodeDL16(std::nextafter(-middle, 0.0f)), low | 0x8000);
   }
+}
+
+TEST(DL16, NumbersThatItLacks) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (double number :
+       {0.0, -0.0, 1.0, double(kSmallestDL16), -double(kLargestDL16), infinity,
+        -infinity, std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_FALSE(isBeyondDL16(number)) << number;
+  for (double number :
+       {1e-300, -4e-10, 8.6e9, -1e10, std::nextafter(kLargestDL16, infinity)})
+    EXPECT_TRUE(isBeyondDL16(number)) << number;
 }
 
 TEST(DL16, LargestFiniteAndOverflow) {

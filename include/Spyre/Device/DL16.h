@@ -9,6 +9,7 @@
 #ifndef SPYRE_DEVICE_DL16_H
 #define SPYRE_DEVICE_DL16_H
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -71,6 +72,13 @@ inline float decodeDL16Strictly(uint16_t code) {
 /// Codes of larger numbers are the non-number, of numbers nearer to 0 zeros.
 inline constexpr float kLargestDL16 = (2 - 2 / 512.0f) * 4294967296.0f;
 inline constexpr float kSmallestDL16 = (1 + 1 / 512.0f) / 2147483648.0f;
+
+/// Whether a number is finite and not 0, but its code need not be.
+inline bool isBeyondDL16(double number) {
+  double magnitude = std::abs(number);
+  return std::isfinite(number) && magnitude != 0 &&
+         (magnitude < kSmallestDL16 || magnitude > kLargestDL16);
+}
 
 /// decodeDL16(encodeDL16(value)).
 inline float roundDL16(float value) { return decodeDL16(encodeDL16(value)); }

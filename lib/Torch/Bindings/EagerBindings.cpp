@@ -6,6 +6,7 @@
 #include "Bindings.h"
 
 #include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
+#include "Spyre/Device/DL16.h"
 
 #include <torch/library.h>
 
@@ -106,6 +107,9 @@ void initEagerBindings(py::module &m) {
     resetNativeReport();
   });
   m.def("_forget_eager_programs", &forgetEagerPrograms);
+  m.def("_is_beyond_device", &isBeyondDL16, py::arg("number"),
+        "Whether a number is finite and not 0, but not so in the device's 16 "
+        "bits.");
   m.def("_give_boxed_kernel", &giveBoxedKernel, py::arg("name"),
         py::arg("overload"));
 }

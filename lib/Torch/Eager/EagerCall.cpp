@@ -4,7 +4,6 @@
 #include "Spyre/Device/DL16.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace spyre::pytorch {
 
@@ -73,9 +72,7 @@ void Call::appendOrder(c10::ArrayRef<int64_t> strides) {
 
 void Call::addNumber(double number) {
   // Rows of the ATen table ask whether the device's 16 bits have it.
-  double magnitude = std::abs(number);
-  if (std::isfinite(number) && number != 0 &&
-      (magnitude < kSmallestDL16 || magnitude > kLargestDL16)) {
+  if (isBeyondDL16(number)) {
     append('h');
     append(std::bit_cast<int64_t>(number));
   } else {

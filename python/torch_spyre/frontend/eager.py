@@ -36,9 +36,10 @@ from torch_spyre.frontend.eager_calls import (
     Shapes,
     WholeNumber,
     call_of,
+    check_updated,
     check_written,
     count_sizes,
-    is_beyond_device,
+    has_say,
     leaves,
     resize_written,
     with_sizes,
@@ -241,7 +242,9 @@ def _compile(call: Call, arguments: list[Any], shifts: list[int], generic: bool)
     if call.written:
         outs = [arguments[i] for i in call.written]
         check_written(outs, metas)
-        if resize_written(outs, metas):
+        if not call.is_out:
+            check_updated(outs, metas)
+        elif resize_written(outs, metas):
             return RETRY
     return _compile_for(call, arguments, operands, metas, generic)
 
@@ -394,10 +397,17 @@ def _import_row(
         if is_spyre(value):
             return _C.ValueId(next(position))
         is_number = isinstance(value, torch.Tensor)
+        if is_number and has_say(value, operands.tensors):
+            spec = (value.dtype, [], [])
+            name, location = "aten.scalar_tensor.default", [_location(call)]
+            return _C.ValueId(
+                importer.builder.op(name, [value.item()], {}, [spec], location)[0]
+            )
         is_whole = isinstance(value, WholeNumber) or hasattr(value, "is_whole_number")
         if is_number:
             value = value.item()
-        is_any = isinstance(value, float) and not is_beyond_device(value)
+        # Rows know numbers that the device's 16 bits lack: these are in programs.
+        is_any = isinstance(value, float) and not _C._is_beyond_device(value)
         if generic and (is_any or is_whole):
             numbers += 1
             dtype = operands.tensors[0].dtype if is_whole else torch.float32

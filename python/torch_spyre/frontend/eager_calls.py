@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,9 +17,6 @@ from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions.table import all_decompositions
 from torch_spyre.frontend.host_numbers import is_spyre
 from torch_spyre.frontend.importer import is_view
-
-#: kSmallestDL16 and kLargestDL16 of include/Spyre/Device/DL16.h.
-_SMALLEST, _LARGEST = (1 + 1 / 512) * 2.0**-31, (2 - 2 / 512) * 2.0**32
 
 #: Results have sizes, strides and dtype of the first argument.
 LIKE_SELF = {
@@ -44,6 +40,8 @@ class Call:
     #: The functional overload makes a tensor of a dtype and device, where the
     #: other one stores in a tensor that has them.
     is_factory: bool = False
+    #: It stores in ``out=`` arguments, which get the sizes of the results.
+    is_out: bool = False
 
     def invoke(
         self,
@@ -123,7 +121,10 @@ def call_of(namespace: str, name: str, overload: str) -> Call | None:
         and torch.Tag.data_dependent_output not in functional.tags
         and (functional in all_decompositions() or functional._can_decompose())
     )
-    return Call(str(op), functional, inputs, written, is_factory) if known else None
+    if not known:
+        return None
+    is_out = any(a.is_out for a in schema.arguments)
+    return Call(str(op), functional, inputs, written, is_factory, is_out)
 
 
 def leaves(values: Any) -> Iterator[torch.Tensor]:
@@ -137,14 +138,6 @@ def leaves(values: Any) -> Iterator[torch.Tensor]:
 
 class WholeNumber(int):
     """A number that meets integers, and may be an argument of the program."""
-
-
-def is_beyond_device(number: float) -> bool:
-    """Whether it is finite and not 0, but not so in the device's 16 bits.
-
-    Rows of the ATen table know such numbers: they are in programs, not arguments.
-    """
-    return 0 < abs(number) < _SMALLEST or _LARGEST < abs(number) < math.inf
 
 
 class SizeNumber(int):
@@ -177,6 +170,31 @@ class Shapes:
             for t in leaves(self.arguments)
         ]
         return f"({', '.join(shapes)})"
+
+
+def has_say(number: torch.Tensor, tensors: list[torch.Tensor]) -> bool:
+    """Whether an integer tensor of the CPU widens the type to compare others in.
+
+    Beside tensors with dimensions, it gives way to their type, as Python's numbers do.
+    """
+    if number.is_floating_point() or any(t.dim() > 0 for t in tensors):
+        return False
+    return any(
+        not t.is_floating_point()
+        and t.dtype not in (torch.bool, number.dtype)
+        and torch.result_type(number, t) != t.dtype
+        for t in tensors
+    )
+
+
+def check_updated(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> None:
+    """Raises UnsupportedOp unless arguments are as large as what is stored in them."""
+    for out, meta in zip(outs, metas, strict=True):
+        if out.shape != meta.shape:
+            raise _C.UnsupportedOp(
+                f"an argument of shape {list(out.shape)} is too small for a result of "
+                f"{list(meta.shape)}"
+            )
 
 
 def check_written(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> None:
