@@ -16,6 +16,7 @@
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -150,6 +151,30 @@ void spyre::dumpModule(const std::string &folder, const std::string &name,
 static constexpr const char kDecisionsOutFile[] = "decisions.json";
 static constexpr const char kDecisionsInFile[] = "decisions-in.json";
 
+/// Whether values may make it fail: indices outside, divisions by zero.
+static bool mayFail(spyre_graph::SpyreOpInterface op) {
+  bool divides = isa<spyre_graph::FloorDivOp, spyre_graph::TruncDivOp,
+                     spyre_graph::RemainderOp>(op.getOperation());
+  return op.getIndirectAccess() ||
+         (divides && isa<IntegerType>(getElementTypeOrSelf(op->getResult(0))));
+}
+
+/// Errors name an operator that runs by itself, so that such operators do not
+/// share programs that may fail. Those of the user's lines do: a file that is
+/// edited keeps its programs.
+static void addNamesInErrors(llvm::SHA256 &hash, ModuleOp module) {
+  module->walk([&](spyre_graph::SpyreOpInterface op) {
+    if (!mayFail(op))
+      return;
+    op->getLoc()->walk([&](Location location) {
+      auto file = dyn_cast<FileLineColLoc>(location);
+      if (file && file.getFilename().getValue().starts_with("<"))
+        hash.update(file.getFilename().getValue());
+      return WalkResult::advance();
+    });
+  });
+}
+
 std::string spyre::getCacheKey(const GraphBuilder &builder,
                                const CompileOptions &options) {
   llvm::SHA256 hash;
@@ -158,6 +183,7 @@ std::string spyre::getCacheKey(const GraphBuilder &builder,
   hash.update(StringRef(text));
   text = builder.print();
   hash.update(StringRef(text));
+  addNamesInErrors(hash, *builder.getImpl().module);
   return llvm::toHex(hash.result(), /*LowerCase=*/true);
 }
 
