@@ -207,6 +207,20 @@ def test_shifts(dtype, shape):
     assert not torch_spyre.fallback_report()
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8], ids=str)
+@pytest.mark.parametrize("count", [1, -10, 257, 255, 2**20])
+def test_shifts_by_one_count_of_another_type(dtype, count):
+    """A tensor without dimensions is converted to the type of the other one."""
+    x, by = cycled([1, -1, 5, 100, 127], (65,), dtype), torch.tensor(count)
+    functions = {
+        "left": lambda x, y: x << y,
+        "right": lambda x, y: x >> y,
+        "number left": lambda x, y: x << count,
+        "number right": lambda x, y: x >> count,
+    }
+    check_eager_and_compiled({n: (f, f(x, by)) for n, f in functions.items()}, [x, by])
+
+
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_zero_to_negative_powers(dtype):
     x = cycled([0, 0, 1, -1, 2, 0, -3], (65,), dtype)

@@ -93,7 +93,8 @@ public:
   /// order; nothing for a result that is no tensor or that nobody uses.
   /// Returns one value per entry, -1 where there was nothing.
   /// Throws UnsupportedOp before changing anything if the table cannot take
-  /// the operator with these arguments, or a result is not dense.
+  /// the operator with these arguments, or a result is not dense; Error if the
+  /// CPU does not take them, either.
   std::vector<int> op(const std::string &atenName, const Arguments &args,
                       const KeywordArguments &kwargs,
                       const std::vector<std::optional<ValueMeta>> &results,

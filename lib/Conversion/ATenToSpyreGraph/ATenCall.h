@@ -2,8 +2,9 @@
 //===- ATenCall.h - What a row of the ATen table works with -----*- C++ -*-===//
 //
 // Rows read arguments by their schema names and build ops. Any accessor may
-// throw UnsupportedOp; importATenOp then takes back what was built. Exceptions
-// pass through this library's frames only.
+// throw UnsupportedOp, or Error for what the CPU refuses, too; importATenOp
+// then takes back what was built. Exceptions pass through this library's
+// frames only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,6 +48,11 @@ struct Operand {
   TypedAttr number;
 };
 
+/// The type in which PyTorch computes an elementwise operator whose tensors are
+/// integers: that of the result or, for comparisons, the one to which it
+/// promotes operands. Null for other operands.
+Type getComputedType(ArrayRef<Operand> operands, Type result);
+
 class ATenCall {
 public:
   ATenCall(OpBuilder &builder, Location loc, StringRef name,
@@ -61,6 +67,8 @@ public:
 
   StringRef getName() const { return name; }
   [[noreturn]] void unsupported(const Twine &reason) const;
+  /// What is an error on the CPU, too: it runs the call, and says so.
+  [[noreturn]] void wrong(const Twine &reason) const;
   /// Refuses unless `condition` holds.
   void require(bool condition, const Twine &reason) const {
     if (!condition)
@@ -78,8 +86,12 @@ public:
   Operand operand(StringRef name) const;
   /// A number as immediate: f32, i64 or i1.
   TypedAttr scalar(StringRef name) const;
-  /// As operand(), of what elements of `type` may become: see immElement().
+  /// As operand(), of what elements of `type` may become: a number is
+  /// elementNumber().
   Operand element(StringRef name, Type type) const;
+  /// A number as elements of `type` get it: see immElement(). One that an
+  /// integer type does not have is an error of the user's, as on the CPU.
+  TypedAttr elementNumber(StringRef name, Type type) const;
   int64_t integer(StringRef name, std::optional<int64_t> byDefault = {}) const;
   double number(StringRef name, std::optional<double> byDefault = {}) const;
   bool flag(StringRef name, bool byDefault = false) const;
@@ -96,6 +108,10 @@ public:
   /// Ascending dimensions; all of them where there are none.
   SmallVector<int64_t> dims(StringRef name, int64_t rank) const;
 
+  /// An operand as PyTorch converts it to what getComputedType() says: integers
+  /// and tensors without dimensions wrap.
+  Operand inType(const Operand &operand, Type type) const;
+
   // Results.
   unsigned numResults() const { return results.size(); }
   bool wants(unsigned i) const { return i < results.size() && results[i]; }
@@ -109,7 +125,10 @@ public:
   /// nearest on the device that is so, too, where bfloat16 reaches from 5e-10
   /// to 8.6e9 instead of 3e38: its most negative number hides keys in masks of
   /// attention, and small ones keep divisors from 0.
+  /// Integer types cut fractions off, and take numbers that they have;
+  /// unsigned ones wrap negative numbers.
   TypedAttr immElement(double value, Type type) const;
+  TypedAttr immElement(int64_t value, Type type) const;
   TypedAttr immInt(int64_t value) const { return b.getI64IntegerAttr(value); }
   /// A number as an integer: towards zero, to the nearest that fits, NaN as 0.
   TypedAttr immWhole(double value) const;

@@ -2,17 +2,15 @@
 //===- ATenTable.cpp - Looking up and running rows --------------*- C++ -*-===//
 
 #include "ATenCall.h"
-#include "Spyre/Device/DL16.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 
-#include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"
+#include "Spyre/Support/Error.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 
 #include <algorithm>
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -58,6 +56,10 @@ ATenCall::ATenCall(OpBuilder &builder, Location loc, StringRef name,
 
 void ATenCall::unsupported(const Twine &reason) const {
   throw UnsupportedOp((name + ": " + reason).str());
+}
+
+void ATenCall::wrong(const Twine &reason) const {
+  throw ::spyre::Error((name + ": " + reason).str());
 }
 
 const Argument *ATenCall::find(StringRef parameter) const {
@@ -120,8 +122,8 @@ Operand ATenCall::operand(StringRef parameter) const {
 
 Operand ATenCall::element(StringRef parameter, Type type) const {
   Operand result = operand(parameter);
-  if (auto number = dyn_cast_if_present<FloatAttr>(result.number))
-    return immElement(number.getValueAsDouble(), type);
+  if (result.number)
+    return elementNumber(parameter, type);
   return result;
 }
 
@@ -245,19 +247,6 @@ SmallVector<int64_t> ATenCall::dims(StringRef parameter, int64_t rank) const {
   return result;
 }
 
-TypedAttr ATenCall::immElement(double value, Type type) const {
-  constexpr double kSmallest = ::spyre::kSmallestDL16;
-  constexpr double kLargest = ::spyre::kLargestDL16;
-  if (type.isBF16() && std::isfinite(value) && value != 0)
-    value =
-        std::copysign(std::clamp(std::abs(value), kSmallest, kLargest), value);
-  return imm(value);
-}
-
-TypedAttr ATenCall::immWhole(double value) const {
-  return immInt(saturateToInt64(value));
-}
-
 RankedTensorType ATenCall::type(unsigned i) const {
   require(wants(i), "result " + Twine(i) + " is not a tensor");
   return results[i];
@@ -324,7 +313,9 @@ Value ATenCall::createPointwise(StringRef opName, ArrayRef<Operand> operands,
                                 ArrayRef<NamedAttribute> attrs) const {
   Values ins;
   SmallVector<Attribute> immediates;
-  for (const Operand &operand : operands) {
+  Type common = getComputedType(operands, type.getElementType());
+  for (const Operand &given : operands) {
+    Operand operand = common ? inType(given, common) : given;
     if (operand.tensor)
       ins.push_back(operand.tensor);
     immediates.push_back(operand.tensor ? Attribute(b.getUnitAttr())

@@ -204,7 +204,7 @@ struct ConvertATenToSpyreGraphPass
       for (auto [result, value] : llvm::zip_equal(op->getResults(), values))
         if (value)
           result.replaceAllUsesWith(value);
-    } catch (const ::spyre::UnsupportedOp &error) {
+    } catch (const ::spyre::Error &error) {
       // ATEN-TO-SG-C1
       return op->emitError(error.what());
     }

@@ -56,10 +56,18 @@ static Value lowerMatmul(ATenCall &c, StringRef x, StringRef y) {
   return buildMatmul(c, c.tensor(x), c.tensor(y), nullptr, c.type());
 }
 
+/// alpha or beta, which integer types must have.
+static double getFactor(const ATenCall &c, StringRef name) {
+  Type element = c.type().getElementType();
+  if (!c.has(name) || !isa<IntegerType>(element))
+    return c.number(name, 1.0);
+  return cast<IntegerAttr>(c.elementNumber(name, element)).getInt();
+}
+
 /// beta x self + alpha x (x . y).
 static Value lowerAddMatmul(ATenCall &c, StringRef x, StringRef y) {
   return buildMatmul(c, c.tensor(x), c.tensor(y), c.tensor("self"), c.type(),
-                     c.number("alpha", 1.0), c.number("beta", 1.0));
+                     getFactor(c, "alpha"), getFactor(c, "beta"));
 }
 
 /// The product of two matrices of float8_e4m3fn, each with one scale or one per
@@ -313,7 +321,7 @@ void aten::addContractionRows(ATenTable &table) {
                                       0, c.type());
             });
   table.add({"aten.addmv.default"}, "self mat vec beta alpha", [](ATenCall &c) {
-    double alpha = c.number("alpha", 1.0), beta = c.number("beta", 1.0);
+    double alpha = getFactor(c, "alpha"), beta = getFactor(c, "beta");
     auto product = [&](RankedTensorType type) {
       return buildSumProducts(c, c.tensor("mat"), c.tensor("vec"), 1, type,
                               alpha);

@@ -7,17 +7,6 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 using namespace mlir::spyre_graph::aten;
 
-/// A constant of the result's type, whatever the type of the number.
-static Value lowerFull(ATenCall &c, double value) {
-  RankedTensorType type = c.type();
-  Type element = type.getElementType();
-  if (isa<FloatType>(element))
-    return c.full(type, c.immElement(value, element));
-  if (isBool(element))
-    return c.full(type, c.b.getBoolAttr(value != 0));
-  return c.full(type, c.immWhole(value));
-}
-
 /// A row whose result is filled with the argument `value`, or with a fixed
 /// number where `value` is empty.
 static void addFull(ATenTable &table, ArrayRef<StringRef> names,
@@ -30,7 +19,10 @@ static void addFull(ATenTable &table, ArrayRef<StringRef> names,
                 "a number of booleans must be known");
       return c.copy(number, c.type());
     }
-    return lowerFull(c, value.empty() ? fixed : c.number(value));
+    // The number takes the result's type, whatever its own.
+    Type element = c.type().getElementType();
+    return c.full(c.type(), value.empty() ? c.immElement(fixed, element)
+                                          : c.elementNumber(value, element));
   });
 }
 

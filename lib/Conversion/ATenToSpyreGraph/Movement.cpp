@@ -156,9 +156,8 @@ static Value lowerPad(ATenCall &c) {
         std::max<int64_t>(0, getSizeRange(sizes[dim], symbols).second));
   }
   Type element = type.getElementType();
-  double value = c.number("value", 0.0);
-  TypedAttr number = isa<FloatType>(element) ? c.immElement(value, element)
-                                             : c.immWhole(value);
+  TypedAttr number = c.has("value") ? c.elementNumber("value", element)
+                                    : c.immElement(0.0, element);
   bool keepsAll = !indexed && type.getShape() == ArrayRef<int64_t>(extents) &&
                   c.resultSizes() == sizes;
   Value init = keepsAll ? c.empty(type)

@@ -24,49 +24,91 @@ static void addBinary(ATenTable &table, ArrayRef<StringRef> names) {
   });
 }
 
-static bool isNumber(TypedAttr attribute, double value) {
+static double asDouble(TypedAttr attribute) {
   if (auto number = dyn_cast<FloatAttr>(attribute))
-    return number.getValueAsDouble() == value;
+    return number.getValueAsDouble();
   APInt integer = cast<IntegerAttr>(attribute).getValue();
-  int64_t found = integer.getBitWidth() == 1 ? integer.getZExtValue()
-                                             : integer.getSExtValue();
-  return static_cast<double>(found) == value;
+  return integer.roundToDouble(/*isSigned=*/integer.getBitWidth() > 1);
+}
+
+static bool isNumber(TypedAttr attribute, double value) {
+  return asDouble(attribute) == value;
+}
+
+static APInt get64Bits(TypedAttr integer) {
+  APInt value = cast<IntegerAttr>(integer).getValue();
+  return value.getBitWidth() == 1 ? value.zext(64) : value;
+}
+
+/// Integers wrap.
+static TypedAttr multiply(const ATenCall &c, IntegerAttr x, IntegerAttr y) {
+  return c.immInt((get64Bits(x) * get64Bits(y)).getSExtValue());
 }
 
 static TypedAttr negate(const ATenCall &c, TypedAttr attribute) {
-  if (auto number = dyn_cast<FloatAttr>(attribute))
-    return c.imm(-number.getValueAsDouble());
-  return c.immInt(-cast<IntegerAttr>(attribute).getValue().getSExtValue());
+  if (auto integer = dyn_cast<IntegerAttr>(attribute))
+    return multiply(c, integer, c.b.getI64IntegerAttr(-1));
+  return c.imm(-asDouble(attribute));
+}
+
+/// A number by which elements are multiplied: integer types must have it.
+static Operand factor(const ATenCall &c, StringRef name) {
+  Type element = c.type().getElementType();
+  if (!isa<IntegerType>(element))
+    return c.operand(name);
+  Operand result = c.element(name, element);
+  c.require(!result.tensor || isa<IntegerType>(elementOf(result.tensor)),
+            "a factor of integers must be known");
+  return result;
+}
+
+/// PyTorch's rules for the alpha of a sum.
+static TypedAttr getAlpha(const ATenCall &c) {
+  TypedAttr alpha = c.scalar("alpha");
+  Type element = c.type().getElementType();
+  if (isa<IntegerType>(element) && isa<FloatAttr>(alpha))
+    c.wrong("alpha of integers must not be a floating point number");
+  if (!isBool(element) && isBool(alpha.getType()))
+    c.wrong("a boolean alpha is for boolean results only");
+  return factor(c, "alpha").number;
 }
 
 //===----------------------------------------------------------------------===//
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
+static bool isBoolean(const Operand &operand) {
+  return isBool(operand.tensor ? elementOf(operand.tensor)
+                               : operand.number.getType());
+}
+
 /// self + alpha x other, rounded once; `reversed` swaps the roles.
 static Value lowerAddSub(ATenCall &c, bool subtract, bool reversed) {
   Operand x = c.operand(reversed ? "other" : "self");
   Operand y = c.operand(reversed ? "self" : "other");
+  if (subtract && (isBoolean(x) || isBoolean(y)))
+    c.wrong("subtraction with booleans is not supported");
   if (c.isTensor("alpha")) {
     c.require(!subtract, "sub with a tensor as alpha is not supported");
     return c.pointwise<FmaOp>(c.type(), {y, c.operand("alpha"), x});
   }
-  if (!c.has("alpha") || isNumber(c.scalar("alpha"), 1.0)) {
+  TypedAttr alpha = c.has("alpha") ? getAlpha(c) : c.immInt(1);
+  if (isNumber(alpha, 1.0)) {
     if (subtract)
       return c.pointwise<SubOp>(c.type(), {x, y});
     return c.pointwise<AddOp>(c.type(), {x, y});
   }
-  TypedAttr alpha = c.scalar("alpha");
   if (subtract)
     alpha = negate(c, alpha);
   if (y.number) {
     // Two numbers cannot be multiplied by an op: put the product in.
+    auto number = dyn_cast<IntegerAttr>(y.number),
+         integer = dyn_cast<IntegerAttr>(alpha);
     double product = c.number(reversed ? "self" : "other") * c.number("alpha") *
                      (subtract ? -1.0 : 1.0);
-    bool integer = isa<IntegerAttr>(y.number) && isa<IntegerAttr>(alpha);
-    TypedAttr scaled =
-        integer ? c.immInt(static_cast<int64_t>(product)) : c.imm(product);
-    return c.pointwise<AddOp>(c.type(), {x, scaled});
+    return c.pointwise<AddOp>(
+        c.type(),
+        {x, number && integer ? multiply(c, number, integer) : c.imm(product)});
   }
   return c.pointwise<FmaOp>(c.type(), {y, alpha, x});
 }
@@ -84,9 +126,13 @@ static Value lowerDiv(ATenCall &c) {
 
 static Value lowerPowScalar(ATenCall &c) {
   Value x = c.tensor("self");
-  TypedAttr exponent = c.scalar("exponent");
   RankedTensorType type = c.type();
   bool toFloat = isa<FloatType>(type.getElementType());
+  TypedAttr exponent = toFloat
+                           ? c.scalar("exponent")
+                           : c.elementNumber("exponent", type.getElementType());
+  if (!toFloat && asDouble(exponent) < 0)
+    c.wrong("integers to negative integer powers are not allowed");
   if (isNumber(exponent, 0.0))
     return c.full(type, toFloat ? c.imm(1.0) : c.immInt(1));
   if (isNumber(exponent, 1.0))
@@ -164,12 +210,20 @@ static void addArithmetic(ATenTable &table) {
               if (!c.has("value") ||
                   (!c.isTensor("value") && isNumber(c.scalar("value"), 1.0)))
                 return c.pointwise<FmaOp>(c.type(), {x, y, self});
+              if (isa<IntegerType>(c.type().getElementType())) {
+                Value product = c.pointwise<MulOp>(c.type(), {x, y});
+                return c.pointwise<FmaOp>(c.type(),
+                                          {product, factor(c, "value"), self});
+              }
               // (x - 0) x y x value + self, rounded once.
               return c.pointwise<LayerNormNormOp>(
                   c.type(), {x, c.imm(0.0), y, c.operand("value"), self});
             });
   table.add({"aten.addcdiv.default"}, "self tensor1 tensor2 value",
             [](ATenCall &c) {
+              if (isa<IntegerType>(elementOf(c.tensor("tensor1"))) &&
+                  isa<IntegerType>(elementOf(c.tensor("tensor2"))))
+                c.wrong("addcdiv does not divide integers");
               Operand value =
                   c.has("value") ? c.operand("value") : Operand(c.imm(1.0));
               return c.pointwise<AddCDivOp>(
@@ -248,9 +302,14 @@ static void addUnaryRows(ATenTable &table) {
                     c.b.getF64FloatAttr(c.number("negative_slope", 0.01)))});
       });
   table.add({"aten.hardtanh.default"}, "self min_val max_val", [](ATenCall &c) {
-    return c.pointwise<ClampOp>(c.type(), {c.tensor("self"),
-                                           c.imm(c.number("min_val", -1.0)),
-                                           c.imm(c.number("max_val", 1.0))});
+    Type element = c.type().getElementType();
+    auto bound = [&](StringRef name, double byDefault) -> Operand {
+      return c.has(name) ? c.element(name, element)
+                         : c.immElement(byDefault, element);
+    };
+    return c.pointwise<ClampOp>(
+        c.type(),
+        {c.tensor("self"), bound("min_val", -1.0), bound("max_val", 1.0)});
   });
   table.add({"aten.relu6.default"}, "self", [](ATenCall &c) {
     return c.pointwise<ClampOp>(c.type(),
@@ -293,15 +352,23 @@ static std::pair<int64_t, bool> getStoredBits(Type type) {
   return {bits, !type.isUnsignedInteger()};
 }
 
+/// An operand in the type of the result.
+static Operand shiftOperand(const ATenCall &c, StringRef name) {
+  Type element = c.type().getElementType();
+  c.require(isa<IntegerType>(element), "only integers are shifted");
+  return c.inType(c.operand(name), element);
+}
+
 /// x times a power of two, which wraps to zero from the number of bits on; a
 /// negative power is zero, as PyTorch shifts by negative numbers.
 static Value lowerLeftShift(ATenCall &c) {
-  Operand x = c.operand("self"), by = c.operand("other");
-  int64_t bits = getStoredBits(c.type().getElementType()).first;
+  Type element = c.type().getElementType();
+  Operand x = shiftOperand(c, "self"), by = shiftOperand(c, "other");
+  int64_t bits = getStoredBits(element).first;
   if (!by.number)
     return c.pointwise<MulOp>(
         c.type(), {x, c.pointwise<PowOp>(c.type(), {c.immInt(2), by})});
-  int64_t count = c.integer("other");
+  int64_t count = get64Bits(by.number).getSExtValue();
   bool isInside = count >= 0 && count < bits;
   return c.pointwise<MulOp>(c.type(),
                             {x, c.immInt(isInside ? int64_t(1) << count : 0)});
@@ -312,11 +379,11 @@ static Value lowerLeftShift(ATenCall &c) {
 /// the result also from the number of bits on, and for negative numbers.
 static Value lowerRightShift(ATenCall &c) {
   RankedTensorType type = c.type();
-  Operand x = c.operand("self"), by = c.operand("other");
+  Operand x = shiftOperand(c, "self"), by = shiftOperand(c, "other");
   auto [bits, isSigned] = getStoredBits(type.getElementType());
   int64_t most = isSigned ? bits - 1 : bits;
   if (by.number) {
-    int64_t count = c.integer("other");
+    int64_t count = get64Bits(by.number).getSExtValue();
     count = count < 0 ? most : std::min(count, most);
     int64_t first = std::min(count, most - 1);
     Value part =
@@ -414,11 +481,12 @@ static void addLogic(ATenTable &table) {
   table.add({"aten.masked_fill.Scalar", "aten.masked_fill.Tensor"},
             "self mask value", [](ATenCall &c) {
               Value self = c.tensor("self");
-              Operand value = c.element("value", elementOf(self));
               // The value takes self's type, whatever its own.
-              if (value.number && isa<IntegerType>(elementOf(self)) &&
-                  isa<FloatAttr>(value.number))
-                value = c.immWhole(c.number("value"));
+              Operand value = c.element("value", elementOf(self));
+              // On the CPU the value decides whether it fits.
+              if (value.tensor && isa<IntegerType>(elementOf(self)) &&
+                  elementOf(value.tensor) != elementOf(self))
+                c.wrong("the value must be known, or of self's type");
               if (value.tensor)
                 value = c.cast(value.tensor, elementOf(self));
               return c.pointwise<WhereOp>(c.type(),

@@ -178,14 +178,16 @@ static Value reduceInto(const ATenCall &c, Value self, const Places &places,
 // Rows
 //===----------------------------------------------------------------------===//
 
-static Value scaled(const ATenCall &c, Value source, double alpha) {
-  if (alpha == 1.0)
+/// alpha x source.
+static Value scaled(const ATenCall &c, Value source) {
+  if (c.number("alpha", 1.0) == 1.0)
     return source;
   Type element = elementOf(source);
-  if (isa<FloatType>(element))
-    return c.pointwise<MulOp>(c.typeLike(source, c.b.getF32Type()),
-                              {source, c.imm(alpha)});
-  return c.pointwise<MulOp>(typeOf(source), {source, c.immWhole(alpha)});
+  bool isFloat = isa<FloatType>(element);
+  return c.pointwise<MulOp>(
+      c.typeLike(source, isFloat ? c.b.getF32Type() : element),
+      {source,
+       isFloat ? c.imm(c.number("alpha")) : c.elementNumber("alpha", element)});
 }
 
 /// The place of rows of `source` along the argument `dim`. Callers other than
@@ -200,9 +202,9 @@ static Places placesAlongDim(ATenCall &c, Value self, Value source) {
 static Value lowerIndexAdd(ATenCall &c) {
   Value self = asLine(c, c.tensor("self"));
   Value source = asLine(c, c.tensor("source"));
-  Value sum = reduceInto(c, self, placesAlongDim(c, self, source),
-                         scaled(c, source, c.number("alpha", 1.0)),
-                         Reduction::Sum, /*includesSelf=*/true);
+  Value sum =
+      reduceInto(c, self, placesAlongDim(c, self, source), scaled(c, source),
+                 Reduction::Sum, /*includesSelf=*/true);
   return asResult(c, sum);
 }
 
@@ -244,6 +246,9 @@ static Operand getSource(ATenCall &c, Value self) {
   if (!c.isTensor("src"))
     return c.element("src", elementOf(self));
   Value source = asLine(c, c.tensor("src"));
+  c.require(isa<FloatType>(elementOf(self)) ||
+                elementOf(source) == elementOf(self),
+            "a number for integers must be known");
   // An index without elements may have any rank, and so may its source.
   if (rankOf(source) != rankOf(self) && typeOf(source).getNumElements() == 0)
     return emptyLike(c, self, elementOf(source), c.imm(0.0));

@@ -193,7 +193,10 @@ at::Tensor &fillFromTensor(at::Tensor &self, const at::Tensor &value) {
               "fill_ only supports a 0-dimensional value "
               "tensor, found one with ",
               value.dim(), " dimensions");
-  fillTensor(self, value.item());
+  // Integers wrap, as in a copy.
+  fillTensor(self, c10::isIntegralType(self.scalar_type(), false)
+                       ? value.cpu().to(self.scalar_type()).item()
+                       : value.item());
   return self;
 }
 

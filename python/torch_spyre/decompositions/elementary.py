@@ -252,6 +252,12 @@ def _round(x: Tensor, decimals: int) -> Tensor:
     return ((wide * factor).round() / factor).to(x.dtype)
 
 
+def _threshold(x: Tensor, threshold: Any, value: Any) -> Tensor:
+    if not x.is_floating_point():
+        return NotImplemented  # Which numbers integers have is for the CPU to say.
+    return torch.where(x <= threshold, value, x)
+
+
 def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """``aten.put``: indices count all elements."""
     flat = aten.index_put.default(
@@ -366,6 +372,7 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.signbit.default: _negative,
     aten.sinh.default: in_fp32(_sinh),
     aten.softshrink_backward.default: _shrink_backward,
+    aten.threshold.default: _threshold,
 }
 #: Of operators with a row: NotImplemented for calls that the row takes.
 BESIDE_ROWS: dict[Any, Callable] = {aten.repeat.default: _repeat_sized}

@@ -303,6 +303,11 @@ def _as_tensor(value: Any, like: Tensor) -> Tensor:
     dtype = like.dtype
     if isinstance(value, float) and not dtype.is_floating_point:
         dtype = torch.float32
+    elif dtype == torch.bool:
+        dtype = torch.int64
+    elif not dtype.is_floating_point:
+        limits = torch.iinfo(dtype)
+        value = (value - limits.min) % 2**limits.bits + limits.min
     return torch.full((), value, dtype=dtype, device=like.device)
 
 

@@ -195,3 +195,56 @@ func.func @convert(%x: tensor<65xi64>) -> tensor<65xf16> {
   %0 = "prims.convert_element_type.default"(%x) {dtype = f16} : (tensor<65xi64>) -> tensor<65xf16>
   return %0 : tensor<65xf16>
 }
+
+// -----
+
+// Numbers wrap to the type in which PyTorch computes: 300 is 44, -1 is 255.
+// CHECK-LABEL: @numbers_wrap
+// CHECK: spyre_graph.remainder ins(%arg0 : {{.*}}) outs({{.*}}) {immediates = [unit, 44]}
+// CHECK: spyre_graph.gt ins(%arg0 : {{.*}}) outs({{.*}}) {immediates = [unit, 255]}
+// CHECK: spyre_graph.maximum ins(%arg1 : {{.*}}) outs({{.*}}) {immediates = [unit, -128]}
+func.func @numbers_wrap(%x: tensor<65xui8>, %y: tensor<65xi8>) -> (tensor<65xui8>, tensor<65xi1>, tensor<65xi8>) {
+  %0 = "aten.remainder.Scalar"(%x) {other = 300} : (tensor<65xui8>) -> tensor<65xui8>
+  %1 = "aten.gt.Scalar"(%x) {other = -1} : (tensor<65xui8>) -> tensor<65xi1>
+  %2 = "aten.maximum.default"(%y) {other = 128} : (tensor<65xi8>) -> tensor<65xi8>
+  return %0, %1, %2 : tensor<65xui8>, tensor<65xi1>, tensor<65xi8>
+}
+
+// -----
+
+// Where the result is floating, numbers are so, too.
+// CHECK-LABEL: @numbers_of_a_quotient
+// CHECK: spyre_graph.div ins(%arg0 : {{.*}}) outs({{.*}}) {immediates = [unit, 3.000000e+02 : f32]}
+func.func @numbers_of_a_quotient(%x: tensor<65xui8>) -> tensor<65xf32> {
+  %0 = "aten.div.Scalar"(%x) {other = 300} : (tensor<65xui8>) -> tensor<65xf32>
+  return %0 : tensor<65xf32>
+}
+
+// -----
+
+// A tensor without dimensions wraps beside one that has some.
+// CHECK-LABEL: @tensor_without_dimensions
+// CHECK: %[[NARROW:.*]] = spyre_graph.identity ins(%arg1 : tensor<i64>) outs({{.*}} : tensor<i8>)
+// CHECK: spyre_graph.lt ins(%arg0, %[[NARROW]]
+// CHECK: spyre_graph.lt ins(%arg2, %arg1
+func.func @tensor_without_dimensions(%x: tensor<65xi8>, %y: tensor<i64>, %z: tensor<i8>) -> (tensor<65xi1>, tensor<i1>) {
+  %0 = "aten.lt.Tensor"(%x, %y) : (tensor<65xi8>, tensor<i64>) -> tensor<65xi1>
+  %1 = "aten.lt.Tensor"(%z, %y) : (tensor<i8>, tensor<i64>) -> tensor<i1>
+  return %0, %1 : tensor<65xi1>, tensor<i1>
+}
+
+// -----
+
+func.func @elements(%x: tensor<65xui8>, %y: tensor<65xi16>, %mask: tensor<65xi1>) {
+  // expected-error @+1 {{aten.clamp_min.default: value cannot be converted to type uint8_t without overflow: 300}}
+  %0 = "aten.clamp_min.default"(%x) {min = 300} : (tensor<65xui8>) -> tensor<65xui8>
+  // expected-error @+1 {{aten.masked_fill.Scalar: value cannot be converted to type int16_t without overflow: -40000}}
+  %1 = "aten.masked_fill.Scalar"(%y, %mask) {value = -40000} : (tensor<65xi16>, tensor<65xi1>) -> tensor<65xi16>
+  // expected-error @+1 {{aten.full_like.default: value cannot be converted to type uint8_t without overflow: -0.500000}}
+  %2 = "aten.full_like.default"(%x) {fill_value = -0.5} : (tensor<65xui8>) -> tensor<65xui8>
+  // expected-error @+1 {{aten.pow.Tensor_Scalar: integers to negative integer powers are not allowed}}
+  %3 = "aten.pow.Tensor_Scalar"(%x) {exponent = -2} : (tensor<65xui8>) -> tensor<65xui8>
+  // expected-error @+1 {{aten.sub.Tensor: subtraction with booleans is not supported}}
+  %4 = "aten.sub.Tensor"(%y, %mask) : (tensor<65xi16>, tensor<65xi1>) -> tensor<65xi16>
+  return
+}

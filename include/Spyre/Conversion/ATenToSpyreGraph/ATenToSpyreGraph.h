@@ -31,7 +31,7 @@ AffineExpr getSizeExpr(const ::spyre::SizeExpr &size, MLIRContext *context);
 ///
 /// Throws UnsupportedOp, and leaves the block as it was, if there is no row
 /// for the operator, the row cannot take these arguments, or it is not for
-/// sizes that vary.
+/// sizes that vary; Error if the CPU does not take them, either.
 SmallVector<Value> importATenOp(OpBuilder &builder, Location loc,
                                 StringRef name, const ::spyre::Arguments &args,
                                 const ::spyre::KeywordArguments &kwargs,
