@@ -369,11 +369,6 @@ def _start(operands: Operands) -> tuple[Importer, list[int]]:
     return importer, [storages[i] for i in kind.owner]
 
 
-def _location(call: Call) -> tuple[str, int, str]:
-    """What errors name as the place of an eager operator."""
-    return f"<{call.name}>", 0, call.name
-
-
 def _import_row(
     call: Call,
     arguments: list[Any],
@@ -399,7 +394,7 @@ def _import_row(
         is_number = isinstance(value, torch.Tensor)
         if is_number and has_say(value, operands.tensors):
             spec = (value.dtype, [], [])
-            name, location = "aten.scalar_tensor.default", [_location(call)]
+            name, location = "aten.scalar_tensor.default", [call.location]
             return _C.ValueId(
                 importer.builder.op(name, [value.item()], {}, [spec], location)[0]
             )
@@ -427,7 +422,7 @@ def _import_row(
         else:
             positional.append(arguments[index])
     ids = importer.add_call(
-        str(call.functional), positional, keywords, metas, operand, [_location(call)]
+        str(call.functional), positional, keywords, metas, operand, [call.location]
     )
     results = [
         _C.ValueId(i) if is_on_device(m) else m for i, m in zip(ids, metas, strict=True)
@@ -478,12 +473,7 @@ def _import_decomposed(
         return _C.ValueId(found) if isinstance(found, int) else found.value
 
     results = result(output)
-    return importer, kind.first, views, results if _is_tuple(call) else [results]
-
-
-def _is_tuple(call: Call) -> bool:
-    """Whether Python sees the results of the functional operator as a tuple."""
-    return len(call.functional._schema.returns) != 1
+    return importer, kind.first, views, results if call.is_tuple else [results]
 
 
 def _constant(module: Any, node: torch.fx.Node) -> Any:
@@ -553,7 +543,7 @@ def _trace(
     except Exception as error:
         raise _C.UnsupportedOp(f"cannot be decomposed: {error}") from error
     traced.graph.eliminate_dead_code()
-    trace = trace_of([_location(call)])
+    trace = trace_of([call.location])
     for node in traced.graph.nodes:
         node.meta["stack_trace"] = trace
     return traced.graph, fakes, sizes

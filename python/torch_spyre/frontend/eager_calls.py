@@ -43,6 +43,16 @@ class Call:
     #: It stores in ``out=`` arguments, which get the sizes of the results.
     is_out: bool = False
 
+    @property
+    def location(self) -> tuple[str, int, str]:
+        """What errors name as the place of an eager operator."""
+        return f"<{self.name}>", 0, self.name
+
+    @property
+    def is_tuple(self) -> bool:
+        """Whether Python sees the results of the functional operator as a tuple."""
+        return len(self.functional._schema.returns) != 1
+
     def invoke(
         self,
         arguments: list[Any],
