@@ -128,11 +128,11 @@ static Value lowerPowScalar(ATenCall &c) {
   Value x = c.tensor("self");
   RankedTensorType type = c.type();
   bool toFloat = isa<FloatType>(type.getElementType());
-  TypedAttr exponent = toFloat
-                           ? c.scalar("exponent")
-                           : c.elementNumber("exponent", type.getElementType());
+  TypedAttr exponent = c.scalar("exponent");
   if (!toFloat && asDouble(exponent) < 0)
     c.wrong("integers to negative integer powers are not allowed");
+  if (!toFloat)
+    exponent = c.elementNumber("exponent", type.getElementType());
   if (isNumber(exponent, 0.0))
     return c.full(type, toFloat ? c.imm(1.0) : c.immInt(1));
   if (isNumber(exponent, 1.0))
