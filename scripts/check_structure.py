@@ -330,7 +330,7 @@ OPERATION_BLIND = (
     "Planning",
 )
 DECOMPOSITION = f"lib/{PASSES}/Decompose.cpp"
-DATA_MOVEMENT = {"ViewOp", "IdentityOp", "RestickifyOp", "ReshardOp"}
+DATA_MOVEMENT = {"ViewOp", "IdentityOp", "InsertOp", "RestickifyOp", "ReshardOp"}
 OPERATIONS = {
     name
     for file in (ROOT / "include/Spyre" / GRAPH / "IR").glob("SpyreGraph*Ops.td")

@@ -27,8 +27,8 @@ def ConvertSpyreGraphToKTIR
     - SG-TO-KTIR-C1: the function is planned: operands are function arguments
       or placed allocations with a layout, every op has a work division, and
       arguments have element types that host tensors can have.
-    - SG-TO-KTIR-C2: an indirectly accessed dimension is one whole device
-      dimension outside the stick.
+    - SG-TO-KTIR-C2: a dimension that is accessed indirectly, or from an offset
+      on, is one whole device dimension outside the stick.
     - SG-TO-KTIR-C3: in LX, an operand's coordinates are loop dimensions, zeros,
       or constants of dimensions that every core holds whole.
     - SG-TO-KTIR-C4: loops have constant bounds, or run up to a symbol

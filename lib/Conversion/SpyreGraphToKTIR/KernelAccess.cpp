@@ -2,6 +2,7 @@
 //===- KernelAccess.cpp - Access tiles of operands -*- C++ -*-===//
 
 #include "KernelBuilder.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Slicing.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -31,6 +32,30 @@ Value KernelBuilder::buildView(unsigned operand) {
       builder, loc, kernel.getArgument(place.parameter), viewSizes[operand],
       viewStrides[operand], getDeviceElementType(getElementType(operand)),
       space);
+}
+
+FailureOr<unsigned> KernelBuilder::getRowDim(unsigned operand,
+                                             int64_t hostDim) {
+  const OperandStorage &place = storage[operand];
+  SmallVector<::spyre::DeviceDim> dims =
+      place.layout.getDeviceDims(place.shape);
+  std::optional<unsigned> rows;
+  bool isOne = true;
+  for (auto [number, dim] : llvm::enumerate(dims)) {
+    if (dim.hostDim != hostDim)
+      continue;
+    isOne &= !rows && dim.step == 1 && number + 1 < dims.size();
+    rows = number;
+  }
+  // SG-TO-KTIR-C2
+  if (rows && isOne)
+    return *rows;
+  return op->emitOpError()
+         << "dimension " << hostDim << " of operand " << operand
+         << " is accessed " << (indirect ? "indirectly" : "from an offset on")
+         << " and must be one whole device dimension outside the stick, but "
+            "the layout is "
+         << place.layout;
 }
 
 FailureOr<Value> KernelBuilder::buildAccessTile(unsigned operand) {
@@ -87,31 +112,27 @@ FailureOr<Value> KernelBuilder::buildAccessTile(unsigned operand) {
   FailureOr<SmallVector<AffineExpr>> exprs = getDeviceExprs(operand);
   if (failed(exprs))
     return failure();
-  const OperandStorage &place = storage[operand];
   SmallVector<ktdp::Subscript> subscripts(exprs->begin(), exprs->end());
   if (indirect && indirect->operand == operand) {
     FailureOr<SmallVector<AffineExpr>> indexExprs =
         getDeviceExprs(indirect->index);
     if (failed(indexExprs))
       return failure();
-    // SG-TO-KTIR-C2
-    int64_t deviceDim = -1;
-    unsigned numDims = 0;
-    for (auto [number, dim] :
-         llvm::enumerate(place.layout.getDeviceDims(place.shape)))
-      if (dim.hostDim == indirect->dim) {
-        ++numDims;
-        if (dim.step == 1 && number + 1 < subscripts.size())
-          deviceDim = number;
-      }
-    if (numDims != 1 || deviceDim < 0)
-      return op->emitOpError()
-             << "dimension " << indirect->dim << " of operand " << operand
-             << " is accessed indirectly and must be one whole device "
-                "dimension outside the stick, but the layout is "
-             << place.layout;
-    subscripts[deviceDim] =
+    FailureOr<unsigned> rows = getRowDim(operand, indirect->dim);
+    if (failed(rows))
+      return failure();
+    subscripts[*rows] =
         ktdp::Subscript(buildView(indirect->index), *indexExprs);
+  }
+  std::optional<InitOffset> offset = op.getInitOffset();
+  if (offset && operand == getInit()) {
+    FailureOr<unsigned> rows = getRowDim(operand, offset->dim);
+    if (failed(rows))
+      return failure();
+    AffineExpr further = getAffineSymbolExpr(captured.size(), context);
+    captured.push_back(
+        getValueOrCreateConstantIndexOp(builder, loc, getSize(offset->expr)));
+    subscripts[*rows] = ktdp::Subscript((*exprs)[*rows] + further);
   }
   return ktdp::ConstructIndirectAccessTileOp::create(
              builder, loc, buildView(operand), subscripts, captured, extents)

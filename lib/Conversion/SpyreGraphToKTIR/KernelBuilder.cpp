@@ -24,6 +24,12 @@ KernelBuilder::KernelBuilder(SpyreOpInterface op,
       macFormat(getMacFormat(op)), builder(op->getContext()) {
   WorkDivisionAttr division = op.getWorkDivision();
   SmallVector<int64_t> extents = op.getLoopExtents();
+  // The offset is added to what the loops count.
+  if (std::optional<InitOffset> offset = op.getInitOffset()) {
+    SmallVector<AffineExpr> results(maps.back().getResults());
+    results[offset->dim] = getWrittenCoordinate(op, offset->dim) - offset->expr;
+    maps.back() = AffineMap::get(extents.size(), 0, results, op->getContext());
+  }
   for (AffineMap &map : maps)
     map = simplifyWithRanges(map, extents);
   for (auto [operand, place] : llvm::enumerate(storage)) {

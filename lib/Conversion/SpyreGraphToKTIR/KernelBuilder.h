@@ -115,6 +115,9 @@ private:
   SmallVector<unsigned> getTileDims(unsigned operand) const;
   bool isRepeatedReduction(unsigned dim) const;
   Value buildView(unsigned operand);
+  /// The device dimension along which an operand is accessed from an index or
+  /// an offset on.
+  FailureOr<unsigned> getRowDim(unsigned operand, int64_t hostDim);
   FailureOr<Value> buildAccessTile(unsigned operand);
   /// The operand's tile, which may have been loaded before.
   FailureOr<Value> load(unsigned operand);

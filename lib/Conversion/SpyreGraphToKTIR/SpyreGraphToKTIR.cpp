@@ -422,12 +422,14 @@ LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
   }
 
   AffineMap extentMap = op.getLoopExtentMap();
+  std::optional<InitOffset> offset = op.getInitOffset();
   SmallVector<unsigned> used;
   for (unsigned symbol = 0; symbol < symbolValues.size(); ++symbol) {
     auto uses = [&](AffineMap map) {
       return map && map.isFunctionOfSymbol(symbol);
     };
     if (!uses(extentMap) && !uses(op.getWorkDivision().getChunkMap()) &&
+        !(offset && offset->expr.isFunctionOfSymbol(symbol)) &&
         !uses(op.getAccessDivision(0).getChunkMap()) &&
         llvm::none_of(storage, [&](const OperandStorage &place) {
           return uses(place.sizeMap);

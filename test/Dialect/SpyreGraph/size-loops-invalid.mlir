@@ -51,3 +51,20 @@ func.func @sticks(%x: tensor<128x512xf16, #l> {spyre_graph.size_map = #columns})
   %y = spyre_graph.exp ins(%x : tensor<128x512xf16, #l>) outs(%0 : tensor<128x512xf16, #l>) {extent_map = #columns} -> tensor<128x512xf16, #l>
   return %y : tensor<128x512xf16, #l>
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 128)>
+#more = affine_map<()[s] -> (s + 64, 128)>
+func.func @joined(%x: tensor<512x128xf16, #l> {spyre_graph.size_map = #rows}, %y: tensor<64x128xf16, #l>)
+    -> (tensor<576x128xf16, #l> {spyre_graph.size_map = #more})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 64 to 512 by 64>]} {
+  %0 = tensor.empty() : tensor<576x128xf16, #l>
+  %1 = spyre_graph.identity ins(%x : tensor<512x128xf16, #l>) outs(%0 : tensor<576x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 512, 128>, extent_map = #rows} -> tensor<576x128xf16, #l>
+  // SG-SIZE-LOOP-C1
+  // expected-error@+1 {{writes from an offset on that varies, which no loop up to a size does}}
+  %2 = spyre_graph.insert ins(%y : tensor<64x128xf16, #l>) outs(%1 : tensor<576x128xf16, #l>) {axis = 0 : i64, offset_map = affine_map<()[s] -> (s)>, maps = [#id, affine_map<(i, j) -> (i + 512, j)>], extents = array<i64: 64, 128>} -> tensor<576x128xf16, #l>
+  return %2 : tensor<576x128xf16, #l>
+}

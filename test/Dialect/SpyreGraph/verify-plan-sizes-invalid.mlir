@@ -227,3 +227,99 @@ func.func @half_written(%x: memref<256x64xf16, #l> {spyre_graph.used_map = #rows
   spyre_graph.neg ins(%p : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64]>}
   return
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+#whole = affine_map<()[s] -> (s + 64, 64)>
+#after = affine_map<(i, j) -> (i + 192, j)>
+
+// The last 64 rows begin where the others end, but at odd sizes one further on.
+func.func @gap(%x: memref<192x64xf16, #l> {spyre_graph.size_map = #rows}, %t: memref<64x64xf16, #l>,
+               %y: memref<256x64xf16, #l> {spyre_graph.size_map = #whole})
+    attributes {spyre_graph.pool_size = 32768 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 192>]} {
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<256x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<192x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 192, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 1], chunks = [192, 64], chunk_map = #rows>}
+  // SG-PLAN-C13
+  // expected-error @+1 {{where s is 3, leaves out dimension 0 from 3 on}}
+  spyre_graph.insert ins(%t : memref<64x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {axis = 0 : i64, offset_map = affine_map<()[s] -> ((s ceildiv 2) * 2)>, maps = [#id, #after], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+#whole = affine_map<()[s] -> (s + 64, 64)>
+#after = affine_map<(i, j) -> (i + 192, j)>
+
+// 8 sizes, one by one.
+// expected-note @+1 {{where s is 3}}
+func.func @gap_at_few_sizes(%x: memref<192x64xf16, #l> {spyre_graph.size_map = affine_map<()[s] -> (s * 24, 64)>}, %t: memref<64x64xf16, #l>,
+               %y: memref<256x64xf16, #l> {spyre_graph.size_map = affine_map<()[s] -> (s * 24 + 64, 64)>})
+    attributes {spyre_graph.pool_size = 32768 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 8>]} {
+  // expected-note @+1 {{the buffer is allocated here}}
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<256x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<192x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 192, 64>, extent_map = affine_map<()[s] -> (s * 24, 64)>, division = #spyre_graph.division<splits = [1, 1], chunks = [192, 64], chunk_map = affine_map<()[s] -> (s * 24, 64)>>}
+  spyre_graph.insert ins(%t : memref<64x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {axis = 0 : i64, offset_map = affine_map<()[s] -> ((s ceildiv 2) * 48)>, maps = [#id, #after], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
+  // SG-PLAN-C13
+  // expected-error @+1 {{reads parts of operand 0 that have not been written}}
+  spyre_graph.abs ins(%b : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = affine_map<()[s] -> (s * 24 + 64, 64)>, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64], chunk_map = affine_map<()[s] -> (s * 24 + 64, 64)>>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+#after = affine_map<(i, j) -> (i + 192, j)>
+
+// At the largest size, what is read has been written; at others the end has not.
+func.func @early(%x: memref<192x64xf16, #l> {spyre_graph.size_map = #rows}, %t: memref<64x64xf16, #l>,
+                 %y: memref<128x64xf16, #l>)
+    attributes {spyre_graph.pool_size = 32768 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"s", 64 to 192>]} {
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<256x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<192x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 192, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 1], chunks = [192, 64], chunk_map = #rows>}
+  // SG-PLAN-C13
+  // expected-error @+1 {{reads a buffer before all of its parts are joined}}
+  spyre_graph.abs ins(%b : memref<256x64xf16, #l>) outs(%y : memref<128x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 128, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [128, 64]>}
+  spyre_graph.insert ins(%t : memref<64x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {axis = 0 : i64, offset_map = affine_map<()[s] -> (s)>, maps = [#id, #after], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+#after = affine_map<(i, j) -> (i + 192, j)>
+
+func.func @beyond_the_end(%t: memref<64x64xf16, #l>, %y: memref<256x64xf16, #l> {spyre_graph.size_map = affine_map<()[s] -> (s + 64, 64)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 64 to 192>]} {
+  // SG-PLAN-C13
+  // expected-error @+1 {{where s is 65, accesses coordinates of dimension 0 of operand 1 beyond its 129 elements}}
+  spyre_graph.insert ins(%t : memref<64x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {axis = 0 : i64, offset_map = affine_map<()[s] -> ((s ceildiv 2) * 2)>, maps = [#id, #after], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#after = affine_map<(i, j) -> (i + 192, j)>
+
+// Rows that are read may be among those that are written.
+func.func @of_itself(%y: memref<256x64xf16, #l> {spyre_graph.size_map = affine_map<()[s] -> (s + 64, 64)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 32 to 192>]} {
+  // SG-PLAN-C14
+  // expected-error @+1 {{reads elements of operand 0 that it may have overwritten}}
+  spyre_graph.insert ins(%y : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {axis = 0 : i64, offset_map = affine_map<()[s] -> (s)>, maps = [#id, #after], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
+  return
+}

@@ -36,6 +36,10 @@
 // RUN: not spyre-translate --validate-superdsc %t/range | FileCheck %s --check-prefix=RANGE
 // RANGE: bundle.mlir:1:{{[0-9]+}}: a size is a multiple of granularity up to max_value, which is one, too, found granularity 64 and max_value 100 [SDSC-BUNDLE-C1]
 
+// A result lies where the file says.
+// RUN: not spyre-translate --to-superdsc %t/offset.mlir -o %t/offset 2>&1 | FileCheck %s --check-prefix=OFFSET
+// OFFSET: error: {{.*}}SuperDSC cannot express a result that begins at an offset that varies, in dimension 0
+
 //--- rows.mlir
 #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 func.func @main(%x: tensor<512x256xf16, #rows> {spyre_graph.name = "x", spyre_graph.size_map = affine_map<()[s] -> (s, 256)>})
@@ -75,6 +79,15 @@ func.func @main(%x: memref<512x64xf16, #l> {spyre_graph.name = "x"})
 func.func @main(%x: memref<192x64xf16, #l> {spyre_graph.name = "x", spyre_graph.size_map = affine_map<()[n] -> (n, 64)>}, %y: memref<192x64xf16, #l> {spyre_graph.name = "y", spyre_graph.size_map = affine_map<()[n] -> (n, 64)>})
     attributes {spyre_graph.symbols = [#spyre_graph.symbol<"n", 16 to 192 by 16>]} {
   spyre_graph.exp ins(%x : memref<192x64xf16, #l>) outs(%y : memref<192x64xf16, #l>) {extents = array<i64: 192, 64>, extent_map = affine_map<()[n] -> (n, 64)>, maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], division = #spyre_graph.division<splits = [3, 1], chunks = [64, 64], chunk_map = affine_map<()[n] -> (n ceildiv 3, 64)>>}
+  return
+}
+
+//--- offset.mlir
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#same = affine_map<(i, j) -> (i, j)>
+func.func @main(%n: memref<192x64xf16, #l> {spyre_graph.name = "n", spyre_graph.size_map = affine_map<()[n] -> (n, 64)>}, %x: memref<64x64xf16, #l> {spyre_graph.name = "x"}, %y: memref<256x64xf16, #l> {spyre_graph.name = "y"})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"n", 64 to 192 by 64>]} {
+  spyre_graph.insert ins(%x : memref<64x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {axis = 0 : i64, offset_map = affine_map<()[n] -> (n)>, maps = [#same, affine_map<(i, j) -> (i + 192, j)>], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
   return
 }
 

@@ -234,6 +234,43 @@ LogicalResult spyre_graph::detail::verifyScatter(SpyreOpInterface op) {
                                 op.getIndirectAccess()->dim, index));
 }
 
+LogicalResult spyre_graph::detail::verifyInsert(SpyreOpInterface op,
+                                                int64_t axis,
+                                                AffineMap offset) {
+  if (failed(verifyHasLoops(op)))
+    return failure();
+  // SG-INSERT-C1
+  auto source = shapedType(op->getOperand(0)),
+       init = shapedType(op.getSpyreInit());
+  if (axis < 0 || axis >= init.getRank())
+    return op->emitOpError()
+           << "axis " << axis << " is not a dimension of " << init;
+  if (source.getElementType() != init.getElementType())
+    return op->emitOpError() << "copies " << source.getElementType()
+                             << " into elements of " << init.getElementType();
+  // SG-INSERT-C2
+  AffineMap map = op.getIndexingMaps().back();
+  SmallVector<AffineExpr> begin(map.getNumDims(),
+                                getAffineConstantExpr(0, op->getContext()));
+  auto most =
+      axis < map.getNumResults()
+          ? dyn_cast<AffineConstantExpr>(map.getResult(axis).replaceDims(begin))
+          : AffineConstantExpr();
+  if (!most)
+    return op->emitOpError() << "maps the first iteration to no coordinate "
+                                "along axis "
+                             << axis << ": " << AffineMapAttr::get(map);
+  if (failed(verifySizeMap(offset, {most.getValue()}, getSizeSymbols(op),
+                           [&] { return op->emitOpError("offset_map "); })))
+    return failure();
+  // SG-INSERT-C3
+  LayoutAttrInterface layout = getLayout(init);
+  if (layout && getStepsPerStick(layout, init.getShape(), axis) != 1)
+    return op->emitOpError() << "inserts along dimension " << axis
+                             << ", along which sticks run: " << layout;
+  return success();
+}
+
 LogicalResult spyre_graph::detail::verifyReshard(SpyreOpInterface op,
                                                  WorkDivisionAttr source) {
   // SG-RESHARD-C1

@@ -141,7 +141,8 @@ bool spyre_graph::isCombinedAcrossCores(Combiner combiner) {
 
 /// SG-OP-C5
 static LogicalResult verifyFloat8(Operation *op) {
-  if (isa<IdentityOp, RestickifyOp, ReshardOp, FillOp, GatherOp, ScatterOp>(op))
+  if (isa<IdentityOp, RestickifyOp, ReshardOp, InsertOp, FillOp, GatherOp,
+          ScatterOp>(op))
     return success();
   for (OpOperand &operand : op->getOpOperands()) {
     auto element =

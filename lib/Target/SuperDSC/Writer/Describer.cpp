@@ -354,6 +354,10 @@ static bool isShare(AffineExpr chunk, AffineExpr size, int64_t slices,
 
 /// Dimensions whose extent is a symbol of the function.
 LogicalResult Describer::chooseSizes() {
+  if (std::optional<InitOffset> offset = op.getInitOffset())
+    return refuse() << "a result that begins at an offset that varies, in "
+                       "dimension "
+                    << offset->dim;
   AffineMap extentMap = op.getLoopExtentMap();
   if (!extentMap)
     return success();

@@ -63,6 +63,15 @@ AffineMapAttr getArgumentSizeMap(BlockArgument argument);
 /// at all sizes, so that parts that vary may follow.
 bool isFilledFirst(Value buffer);
 
+/// Where along a dimension of its init an operation writes, in loop indices and
+/// the function's symbols: what the init's map says, with the offset in place
+/// of the largest one.
+AffineExpr getWrittenCoordinate(SpyreOpInterface op, unsigned dim);
+
+/// Whether others write into the result of an operation on tensors from offsets
+/// on, along any dimension or along `dim`.
+bool isInsertedInto(Value result, std::optional<int64_t> dim = std::nullopt);
+
 /// How large each dimension of a tensor or buffer is: of an argument, a view, a
 /// result, or what is written into an allocation.
 SmallVector<AffineExpr> getSizes(Value value);

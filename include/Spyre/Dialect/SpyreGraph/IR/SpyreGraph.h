@@ -88,6 +88,13 @@ struct IndirectAccess {
   int64_t dim;
 };
 
+/// An operation writes its init along dimension `dim` from `expr` on, an
+/// expression of the function's symbols.
+struct InitOffset {
+  int64_t dim;
+  AffineExpr expr;
+};
+
 /// The device format in which elements of `type` are stored (spec/layouts.md,
 /// "Host dtype"); nothing if the device cannot store them.
 std::optional<::spyre::DataFormat> getDeviceFormat(Type type);
@@ -161,6 +168,7 @@ LogicalResult verifyUnpackInt4(SpyreOpInterface op, int64_t dim);
 LogicalResult verifyGather(SpyreOpInterface op);
 LogicalResult verifyScatter(SpyreOpInterface op);
 LogicalResult verifyReshard(SpyreOpInterface op, WorkDivisionAttr source);
+LogicalResult verifyInsert(SpyreOpInterface op, int64_t axis, AffineMap offset);
 
 /// Tensor inputs and immediates in logical order, all in compute types.
 SmallVector<Value> getLogicalOperands(ScalarBuilder &b,

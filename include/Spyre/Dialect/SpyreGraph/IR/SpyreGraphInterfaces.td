@@ -94,6 +94,11 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
       "::std::optional<::mlir::spyre_graph::IndirectAccess>",
       "getIndirectAccess", (ins)>,
     InterfaceMethod<[{
+        Where in its init an operation writes, if that varies; nothing
+        elsewhere. The init's map says where that is at the largest offset.}],
+      "::std::optional<::mlir::spyre_graph::InitOffset>", "getInitOffset",
+      (ins)>,
+    InterfaceMethod<[{
         Whether the value of an iteration depends on what the init's element
         holds, which an earlier iteration may have written. Such iterations
         run one after the other, in the order of the loops.}],

@@ -100,6 +100,7 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
   // Expression of type detail::LoopStructure when `maps` is absent.
   code defaultLoops = "detail::getPointwiseLoops(*this)";
   code indirect = "return std::nullopt;";
+  code initOffset = "return std::nullopt;";
   bit readsInit = false;
   // Statement list of getAccessDivision(operand).
   code accessDivision = "(void)operand; return getDivisionAttr();";
@@ -175,6 +176,9 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     unsigned $cppClass::getNumEpilogueInputs() { return }] # numEpilogueInputs # [{; }
     ::std::optional<::mlir::spyre_graph::IndirectAccess> $cppClass::getIndirectAccess() {
       }] # indirect # [{
+    }
+    ::std::optional<::mlir::spyre_graph::InitOffset> $cppClass::getInitOffset() {
+      }] # initOffset # [{
     }
     bool $cppClass::readsInit() {
       return }] # !if(readsInit, "true", "false") # [{;

@@ -99,6 +99,55 @@ def SpyreGraph_ReshardOp : SpyreGraph_DeviceOp<"reshard"> {
       "return operand == 0 ? getSourceDivisionAttr() : getDivisionAttr();";
   let check = "return detail::verifyReshard(*this, getSourceDivision());";
 }
+def SpyreGraph_InsertOp : SpyreGraph_MappedOp<"insert"> {
+  let summary = "copy into the init, from a row on that varies";
+  let description = [{
+    Copies its input to where `offset_map`, of the function's symbols, says along
+    the init's dimension `axis`: a part of what is joined along a dimension whose
+    size varies. As types say the largest sizes, the init's map says the largest
+    offset; in a run, coordinates along `axis` are as much less as the offset is.
+
+    What at the largest sizes is written up to the end of the init's dimension
+    says how large this is in a run: as far as the operation writes.
+
+    ```mlir
+    #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+    func.func @main(%x: tensor<512x256xf16, #rows> {
+          spyre_graph.size_map = affine_map<()[s] -> (s, 256)>},
+        %y: tensor<64x256xf16, #rows>)
+        -> (tensor<576x256xf16> {
+          spyre_graph.size_map = affine_map<()[s] -> (s + 64, 256)>})
+        attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 512>]} {
+      %0 = tensor.empty() : tensor<576x256xf16>
+      %1 = spyre_graph.identity ins(%x : tensor<512x256xf16, #rows>)
+          outs(%0 : tensor<576x256xf16>)
+          {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+           extents = array<i64: 512, 256>} -> tensor<576x256xf16>
+      %2 = spyre_graph.insert ins(%y : tensor<64x256xf16, #rows>)
+          outs(%1 : tensor<576x256xf16>)
+          {axis = 0 : i64, offset_map = affine_map<()[s] -> (s)>,
+           maps = [affine_map<(i, j) -> (i, j)>,
+                   affine_map<(i, j) -> (i + 512, j)>],
+           extents = array<i64: 64, 256>} -> tensor<576x256xf16>
+      return %2 : tensor<576x256xf16>
+    }
+    ```
+
+    Constraints:
+    - SG-INSERT-C1: `axis` is a dimension of the init, whose element type the
+      input has.
+    - SG-INSERT-C2: `offset_map` takes the function's symbols to one offset
+      (SG-SYMBOL-C2), beside which the largest is the coordinate along `axis` of
+      the first iteration in the init's map.
+    - SG-INSERT-C3: sticks of the init do not run along `axis`.
+  }];
+  let opArguments = (ins I64Attr:$axis, AffineMapAttr:$offset_map);
+  let deviceOpName = [{"identity"}];
+  let layoutRule = "LayoutRule::Any";
+  let check = "return detail::verifyInsert(*this, getAxis(), getOffsetMap());";
+  let initOffset = "return InitOffset{getAxis(), getOffsetMap().getResult(0)};";
+}
 def SpyreGraph_FillOp : SpyreGraph_Unary<"fill",
     [Extension<"constant", kind="Other",
                meaning="fill with the constant immediate0">], "x[0]"> {

@@ -232,7 +232,8 @@ def SpyreSizeLoops : Pass<"spyre-size-loops", "::mlir::func::FuncOp"> {
 
     Constraints:
     - SG-SIZE-LOOP-C1: one loop of each such operation varies, is parallel, and
-      is one symbol; tiles of one operation are tiles of the others.
+      is one symbol; tiles of one operation are tiles of the others. None writes
+      from an offset on that varies.
     - SG-SIZE-LOOP-C2: sizes are the multiples of their step, and a tile of so
       many elements begins at whole sticks.
   }];
@@ -567,6 +568,8 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
       accesses an element outside what a buffer then has (C4) or holds in LX
       (C7), and none that has not been written (C8). Tiles of loops up to a
       size lie in what is there, and what they write is read in such tiles.
+      Parts that begin at offsets follow each other up to the end of what is
+      joined of them, which is read after the last one.
     - SG-PLAN-C14: an operation that reads the buffer that it writes reads, in
       each iteration, only the element that this iteration writes, or what no
       iteration writes.

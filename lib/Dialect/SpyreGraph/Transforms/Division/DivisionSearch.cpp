@@ -537,7 +537,9 @@ void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
 int DivisionSearch::getSlicingNumber(unsigned operand,
                                      const DivisionCandidate &candidate,
                                      ArrayRef<int64_t> coreStrides) {
-  if (indirect && indirect->operand == operand)
+  bool isInit = operand + 1 == maps.size();
+  if ((indirect && indirect->operand == operand) ||
+      (isInit && op.getInitOffset()))
     return SlicingNumbers::kNone;
   std::optional<Slicing> slicing = getSlicing(
       maps[operand], extents, candidate.splits, candidate.chunks, coreStrides,

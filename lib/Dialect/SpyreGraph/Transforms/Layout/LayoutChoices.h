@@ -83,7 +83,9 @@ inline bool isCompatible(const LaneAccess &access, AffineMap map,
 }
 
 /// Whether an op only moves elements. It may read operands along any stick.
-inline bool isCopy(Operation *op) { return isa<IdentityOp, RestickifyOp>(op); }
+inline bool isCopy(Operation *op) {
+  return isa<IdentityOp, InsertOp, RestickifyOp>(op);
+}
 
 /// The sticks that a contraction needs: x along K, y and the result along N.
 struct MatmulSticks {

@@ -72,6 +72,12 @@ LogicalResult LayoutGraph::addOp(SpyreOpInterface op) {
   else
     for (LayoutAttrInterface layout : getLayouts(init))
       addChoicesOfUpdate(info, layout, choices);
+  // SG-INSERT-C3
+  if (!updates)
+    llvm::erase_if(choices, [&](const LayoutChoice &choice) {
+      int64_t stick = choice.layout.getStickDim(getShape(op->getResult(0)));
+      return stick >= 0 && isInsertedInto(op->getResult(0), stick);
+    });
   if (failed(obeyHint(info, choices)))
     return failure();
 

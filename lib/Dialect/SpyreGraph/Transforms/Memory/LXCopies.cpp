@@ -29,6 +29,8 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use, const Target &target) {
   std::optional<IndirectAccess> indirect = op.getIndirectAccess();
   if (indirect && indirect->operand == number)
     return {std::nullopt, "it is accessed through indices"};
+  if (op.getInitOffset() && op.isDpsInit(&use))
+    return {std::nullopt, "it is joined from parts that begin at sizes"};
   if (!target.allowsIndicesInLX() && indirect && indirect->index == number)
     return {std::nullopt, ("it holds indices, which " + target.getTitle() +
                            " keeps in device memory")

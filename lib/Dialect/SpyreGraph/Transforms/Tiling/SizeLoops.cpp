@@ -94,6 +94,10 @@ private:
                                  "to a size");
       return success();
     }
+    // SG-SIZE-LOOP-C1
+    if (spyreOp.getInitOffset())
+      return op->emitOpError("writes from an offset on that varies, which no "
+                             "loop up to a size does");
     AffineMap extents = spyreOp.getLoopExtentMap();
     if (!extents)
       return success();

@@ -46,7 +46,8 @@ private:
   /// Whether the operation writes each element once, independently of others.
   bool isSimple() {
     std::optional<IndirectAccess> indirect = op.getIndirectAccess();
-    return (!indirect || indirect->operand + 1 != op->getNumOperands()) &&
+    return !op.getInitOffset() &&
+           (!indirect || indirect->operand + 1 != op->getNumOperands()) &&
            llvm::all_of(op->getOperands(), [](Value operand) {
              return isa_and_nonnull<LayoutAttr>(getLayout(operand.getType()));
            });

@@ -5,6 +5,7 @@
 #include "TileLevels.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineExprVisitor.h"
 #include <numeric>
@@ -273,6 +274,10 @@ private:
     }
     if (op.getLoopExtentMap()) {
       fail(op, "has extents that vary");
+      return false;
+    }
+    if (op.getInitOffset() || isInsertedInto(op->getResult(0))) {
+      fail(op, "writes a part of what is joined at a size that varies");
       return false;
     }
     if (!addExtent(op, op.getLoopExtents()[loopDim]))

@@ -19,6 +19,20 @@ static SmallVector<int64_t> evaluateSizes(AffineMap map,
   });
 }
 
+/// Lets an operation write where its offset is at these sizes.
+static void bindOffset(SpyreOpInterface op, unsigned dim,
+                       ArrayRef<int64_t> sizes) {
+  SmallVector<AffineExpr> numbers;
+  for (int64_t size : sizes)
+    numbers.push_back(getAffineConstantExpr(size, op->getContext()));
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  SmallVector<AffineExpr> results(maps.back().getResults());
+  results[dim] = getWrittenCoordinate(op, dim).replaceSymbols(numbers);
+  maps.back() =
+      AffineMap::get(maps.back().getNumDims(), 0, results, op->getContext());
+  op.setLoopStructure(maps, op.getLoopExtents());
+}
+
 OwningOpRef<func::FuncOp> spyre_graph::bindSizes(func::FuncOp function,
                                                  ArrayRef<int64_t> sizes) {
   OwningOpRef<func::FuncOp> bound = function.clone();
@@ -60,6 +74,8 @@ OwningOpRef<func::FuncOp> spyre_graph::bindSizes(func::FuncOp function,
   });
   (*bound)->removeAttr(SpyreGraphDialect::getSymbolsAttrName());
   bound->walk([&](SpyreOpInterface op) {
+    if (std::optional<InitOffset> offset = op.getInitOffset())
+      bindOffset(op, offset->dim, sizes);
     AffineMap extents = op.getLoopExtentMap();
     if (!extents)
       return;

@@ -9,6 +9,9 @@
 // MLIR's Presburger library decides that, and names a point of a set that is
 // not.
 //
+// Longer than 600 lines: one proof, whose claims share the sets of points that
+// have been decided.
+//
 //===----------------------------------------------------------------------===//
 
 #include "VerifySizes.h"
@@ -91,7 +94,8 @@ public:
     if (result.wasInterrupted())
       return failure();
     result = function.walk([&](memref::AllocOp alloc) {
-      return failed(proveSlices(alloc)) || failed(proveTiledBuffer(alloc))
+      return failed(proveSlices(alloc)) || failed(proveTiledBuffer(alloc)) ||
+                     failed(proveJoined(alloc))
                  ? WalkResult::interrupt()
                  : WalkResult::advance();
     });
@@ -224,9 +228,22 @@ private:
     return success();
   }
 
+  /// Along the dimension in which it writes from an offset on, where an
+  /// operation begins, and where it ends.
+  std::pair<AffineExpr, AffineExpr> getWritten(SpyreOpInterface op,
+                                               unsigned dim) {
+    SmallVector<AffineExpr> first(op.getLoopExtents().size(), number(0));
+    SmallVector<AffineExpr> last = llvm::map_to_vector(
+        getSizeExprs(op.getLoopExtentMap(), op.getLoopExtents(), context),
+        [](AffineExpr extent) { return extent - 1; });
+    AffineExpr coordinate = getWrittenCoordinate(op, dim);
+    return {coordinate.replaceDims(first), coordinate.replaceDims(last) + 1};
+  }
+
   /// How large what a buffer holds is. Of an allocation that is not written
   /// whole at first: where operations of varying extents write it whole, as
-  /// large as they say. Nothing if they differ, or if only parts that vary are
+  /// large as they say, or as far as one writes that begins at an offset and
+  /// ends at the end. Nothing if they differ, or if only parts that vary are
   /// written.
   std::optional<SmallVector<AffineExpr>> getContents(Value buffer) {
     SmallVector<AffineExpr> sizes;
@@ -243,15 +260,25 @@ private:
     llvm::SmallBitVector isInParts(shape.size());
     for (OpOperand &use : buffer.getUses()) {
       auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
-      if (!op || !op.isDpsInit(&use) || !op.getLoopExtentMap())
+      if (!op || !op.isDpsInit(&use))
         continue;
+      std::optional<InitOffset> offset = op.getInitOffset();
+      if (offset && reachesEnd(op, offset->dim)) {
+        if (!isa<AffineConstantExpr>(sizes[offset->dim]))
+          return std::nullopt;
+        sizes[offset->dim] = getWritten(op, offset->dim).second;
+      }
       AffineMap extentMap = op.getLoopExtentMap();
+      if (!extentMap)
+        continue;
       for (auto [dim, expr] :
            llvm::enumerate(op.getIndexingMaps().back().getResults())) {
         bool isVarying = false;
         for (unsigned loop = 0; loop < extentMap.getNumResults(); ++loop)
           isVarying |= varies(extentMap, loop) && expr.isFunctionOfDim(loop);
         if (!isVarying)
+          continue;
+        if (offset && offset->dim == static_cast<int64_t>(dim))
           continue;
         auto loop = dyn_cast<AffineDimExpr>(expr);
         if (!loop || op.getLoopExtents()[loop.getPosition()] != shape[dim]) {
@@ -296,7 +323,9 @@ private:
             (indirect && indirect->operand == position &&
              indirect->dim == static_cast<int64_t>(dim)))
           continue;
-        AffineExpr coordinate = maps[position].getResult(dim);
+        AffineExpr coordinate = op.isDpsInit(&operand)
+                                    ? getWrittenCoordinate(op, dim)
+                                    : maps[position].getResult(dim);
         if (auto sizes = find({coordinate - size}, extents))
           return fail(op,
                       "accesses coordinates of dimension " + Twine(dim) +
@@ -401,6 +430,82 @@ private:
                  << "' writes, but not in tiles of such a loop";
       }
     }
+    return success();
+  }
+
+  /// Whether an operation writes up to the end of a dimension of its init at
+  /// the largest sizes.
+  static bool reachesEnd(SpyreOpInterface op, unsigned dim) {
+    return getRange(op.getIndexingMaps().back().getResult(dim),
+                    op.getLoopExtents())
+                   .second +
+               1 ==
+           cast<MemRefType>(op.getSpyreInit().getType()).getDimSize(dim);
+  }
+
+  /// What operations write into a buffer from offsets on follows what was
+  /// written before, at each size, and is read where all of it is there. That
+  /// they fill the other dimensions has been checked at the largest sizes.
+  LogicalResult proveJoined(memref::AllocOp alloc) {
+    std::optional<unsigned> joined;
+    SmallVector<SpyreOpInterface> writers;
+    SmallVector<Operation *> readers;
+    for (OpOperand &use : alloc->getUses()) {
+      auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+      if (!op || !op.isDpsInit(&use)) {
+        readers.push_back(use.getOwner());
+        continue;
+      }
+      writers.push_back(op);
+      if (std::optional<InitOffset> offset = op.getInitOffset()) {
+        if (joined && *joined != offset->dim)
+          return op->emitOpError("joins along another dimension than others");
+        joined = offset->dim;
+      }
+    }
+    if (!joined || isFilledFirst(alloc))
+      return success();
+    for (SpyreOpInterface writer : writers)
+      if (writer->getBlock() != alloc->getBlock())
+        return writer->emitOpError("writes in a loop what others join");
+    llvm::sort(writers, [](SpyreOpInterface a, SpyreOpInterface b) {
+      return a->isBeforeInBlock(b);
+    });
+    for (Operation *reader : readers) {
+      auto tile = dyn_cast<memref::SubViewOp>(reader);
+      if (tile && llvm::any_of(tile->getUses(), [](OpOperand &use) {
+            auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+            return !op || op.isDpsInit(&use);
+          }))
+        return tile.emitOpError("is a written tile of what others join");
+      if (alloc->getBlock()->findAncestorOpInBlock(*reader)->isBeforeInBlock(
+              writers.back()))
+        return reader->emitOpError("reads a buffer before all of its parts "
+                                   "are joined");
+    }
+    AffineExpr end = number(0);
+    for (SpyreOpInterface writer : writers) {
+      auto [first, next] = getWritten(writer, *joined);
+      AffineExpr counted =
+          simplifyAffineExpr(getWrittenCoordinate(writer, *joined) - first,
+                             writer.getLoopExtents().size(), symbols.size());
+      if (!isa<AffineDimExpr>(counted) && counted != number(0))
+        return writer->emitOpError() << "joins along dimension " << *joined
+                                     << ", but does not count it in one loop";
+      if (auto sizes = find({first - end - 1}))
+        return fail(writer,
+                    "leaves out dimension " + Twine(*joined) + " from " +
+                        Twine(evaluateSize(end, *sizes)) + " on",
+                    *sizes);
+      end = next;
+    }
+    std::optional<SmallVector<AffineExpr>> contents = getContents(alloc);
+    auto sizes =
+        contents ? findDifference(end, (*contents)[*joined]) : std::nullopt;
+    if (!contents || sizes)
+      return writers.back()->emitOpError()
+             << "is the last to join dimension " << *joined
+             << ", but does not write up to its end";
     return success();
   }
 

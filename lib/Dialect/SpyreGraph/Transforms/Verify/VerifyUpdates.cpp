@@ -43,8 +43,9 @@ LogicalResult spyre_graph::verifyUpdate(SpyreOpInterface op) {
     if (getWhole(value) != getWhole(init) || llvm::is_contained(extents, 0))
       continue;
     AffineMap read = simplifyWithRanges(maps[number], extents);
-    bool isIndirect = indirect && (indirect->operand == number ||
-                                   indirect->operand + 1 == maps.size());
+    bool isIndirect = op.getInitOffset() ||
+                      (indirect && (indirect->operand == number ||
+                                    indirect->operand + 1 == maps.size()));
     bool isHere = isSamePlace(value, init);
     if (!isIndirect && isHere && areApart(read, written, extents))
       continue;
