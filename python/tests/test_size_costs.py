@@ -86,3 +86,30 @@ def test_weights_at_few_rows():
         assert size_in_bytes < 1.15 * own_bytes, size
         # Each weight is read once, and not written.
         assert size_in_bytes < 1.1 * sum(t.nbytes for t in weights) + 4 * x.nbytes
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: torch.cat((x, x * 2)), lambda x: torch.cat((x[:3] * 2, x, x + 1))],
+    ids=["two", "three"],
+)
+def test_joined_rows_are_written_once(function):
+    """As in programs of one size: nothing is filled before."""
+
+    def cost(f, x):
+        with torch.spyre.profiler.profile() as trace:
+            y = f(x).cpu()
+        assert torch.equal(y, function(x.cpu()))
+        return (
+            sum(k.predicted_seconds for k in trace.kernels),
+            sum(k.device_bytes_read + k.device_bytes_written for k in trace.kernels),
+        )
+
+    one_size = compiled(function, dynamic=False)
+    many = torch.compile(function, backend="spyre", dynamic=True)
+    for size in (512, 65, 4):
+        x = values((size, 256), torch.float16, size, -1, 1).round().to("spyre")
+        torch._dynamo.mark_static(x, 1)
+        (seconds, moved), (wanted, least) = cost(many, x), cost(one_size, x)
+        assert moved == least, size
+        assert seconds < 1.15 * wanted, size

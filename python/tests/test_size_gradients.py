@@ -23,6 +23,7 @@ GRADIENTS = {
         lambda x, y: (F.rms_norm(x, x.shape[1:], y[0]) * y).sum(),
         (1,),
     ),
+    "joined": (lambda x, y: torch.cat((x, x * y)).square().sum(), (0,)),
     "softmax": (lambda x, y: (x.softmax(1) * y).sum(), (1,)),
     "log_softmax": (lambda x, y: (x.log_softmax(0) * y).sum(), (0,)),
     "elementwise": (

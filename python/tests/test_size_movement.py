@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One program for many sizes: padding, rotations, and writes to parts of a tensor."""
+"""One program for many sizes: padding, rotations, what is joined, and writes to parts."""
 
 import pytest
 import torch
@@ -48,6 +48,10 @@ FUNCTIONS = {
         lambda x: F.pad(x, (200 - x.shape[1], 0, 3, 0), value=0.5),
         (1,),
     ),
+    "heads joined": (
+        lambda x: torch.cat([x.view(-1, 7, 10).transpose(0, 1)] * 2, 1) * 2,
+        (0,),
+    ),
     "upper triangle": (lambda x: x.triu(x.shape[0] - 5), (0,)),
     "lower triangle": (lambda x: x.tril(x.shape[1] - 50), (1,)),
     "lower triangle of flags": (lambda x: (x > 0).tril(1 - x.shape[0]), (0, 1)),
@@ -94,4 +98,21 @@ def test_up_to_all_of_a_table(function):
         actual = f(x.to("spyre"), device)
         assert_exact(actual.cpu(), function(x, table), f"{rows} rows")
         assert_exact(device.cpu(), table, f"{rows} rows")
+    assert [p.graph.num_sizes for p in compiled_parts()[before:]] == [1]
+
+
+def test_joined_to_what_is_left_of_a_table():
+    """The longest parts are not those of one size."""
+
+    def function(x, table):
+        return torch.cat((x, x, table[x.shape[0] :]))
+
+    f = torch.compile(function, backend="spyre", dynamic=True)
+    before = len(compiled_parts())
+    table = values((140, 70), torch.float16, 1).round()
+    device = table.to("spyre")
+    torch._dynamo.mark_static(device)
+    for rows in (7, 130, 64, 2, 129):
+        x = values((rows, 70), torch.float16, rows).round()
+        assert_exact(f(x.to("spyre"), device).cpu(), function(x, table), f"{rows} rows")
     assert [p.graph.num_sizes for p in compiled_parts()[before:]] == [1]

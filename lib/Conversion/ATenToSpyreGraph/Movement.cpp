@@ -67,8 +67,48 @@ static Value insertAt(const ATenCall &c, Value part, Value whole, int64_t dim,
       shapeOf(part), axisAttr(c, dim));
 }
 
-/// Where the size of the result varies, one operation writes all of it first:
-/// it repeats the first element of the last part.
+/// Whether each part can be copied from its offset on, which maps say at the
+/// largest sizes: the largest offsets and sizes are those of one result. Along
+/// sticks, lanes would vary.
+static bool canInsertParts(const ATenCall &c, ArrayRef<Value> parts,
+                           int64_t dim) {
+  ArrayRef<int64_t> shape = c.type().getShape();
+  if (dim + 1 == static_cast<int64_t>(shape.size()))
+    return false;
+  SmallVector<SizeSymbolAttr> symbols =
+      getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
+  AffineExpr offset = c.b.getAffineConstantExpr(0);
+  int64_t end = 0;
+  for (Value part : parts) {
+    if (getSizeRange(offset, symbols).second != end)
+      return false;
+    end += shapeOf(part)[dim];
+    offset = offset + getSizes(part)[dim];
+  }
+  return end == shape[dim];
+}
+
+/// A copy of `part` into `whole`, from `offset` on along `dim`. What does not
+/// begin at 0 says how large the result is.
+static Value insertFrom(const ATenCall &c, Value part, Value whole, int64_t dim,
+                        AffineExpr offset) {
+  SmallVector<SizeSymbolAttr> symbols =
+      getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
+  unsigned rank = rankOf(whole);
+  AffineMap map = replaceResult(c, rank, dim,
+                                c.b.getAffineDimExpr(dim) +
+                                    getSizeRange(offset, symbols).second);
+  if (offset == c.b.getAffineConstantExpr(0))
+    return c.insert(part, whole, map);
+  AffineMap offsetMap = AffineMap::get(0, symbols.size(), offset);
+  return c.mapped<InsertOp>(
+      c.cast(part, elementOf(whole)), whole, {c.identityMap(rank), map},
+      shapeOf(part),
+      {axisAttr(c, dim), c.attr("offset_map", AffineMapAttr::get(offsetMap))});
+}
+
+/// Where the size of the result varies along its sticks, one operation writes
+/// all of it first: it repeats the first element of the last part.
 static Value lowerCat(ATenCall &c) {
   RankedTensorType type = c.type();
   unsigned rank = type.getRank();
@@ -78,7 +118,10 @@ static Value lowerCat(ATenCall &c) {
     return c.full(type, c.immInt(0));
   AffineExpr zero = c.b.getAffineConstantExpr(0), offset = zero;
   Value result = c.empty(type);
-  if (parts.size() > 1 && !isa<AffineConstantExpr>(c.resultSizes()[dim])) {
+  bool isVarying =
+      parts.size() > 1 && !isa<AffineConstantExpr>(c.resultSizes()[dim]);
+  bool isInserted = isVarying && canInsertParts(c, parts, dim);
+  if (isVarying && !isInserted) {
     Value last = parts.back();
     result =
         c.withSizes(c.mapped<IdentityOp>(last, result,
@@ -90,7 +133,8 @@ static Value lowerCat(ATenCall &c) {
       parts.pop_back();
   }
   for (Value part : parts) {
-    result = insertAt(c, part, result, dim, offset);
+    result = isInserted ? insertFrom(c, part, result, dim, offset)
+                        : insertAt(c, part, result, dim, offset);
     offset = offset + getSizes(part)[dim];
   }
   return result;

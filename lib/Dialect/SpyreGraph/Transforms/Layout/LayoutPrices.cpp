@@ -65,6 +65,8 @@ bool LayoutGraph::fitsLX(Value value) {
     auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
     std::optional<IndirectAccess> indirect =
         op ? op.getIndirectAccess() : std::nullopt;
+    if (op && op.getInitOffset() && op.isDpsInit(&use))
+      return false;
     return !indirect || (use.getOperandNumber() != indirect->operand &&
                          (use.getOperandNumber() != indirect->index ||
                           target.allowsIndicesInLX()));
@@ -75,10 +77,12 @@ bool LayoutGraph::fitsLX(Value value) {
          llvm::all_of(value.getUses(), isInSlices);
 }
 
-/// Whether an operation replaces a part of its init, at an index.
-static bool updatesThroughIndex(SpyreOpInterface op) {
+/// Whether an operation replaces a part of its init, which begins at an index
+/// or a size.
+static bool updatesPart(SpyreOpInterface op) {
   std::optional<IndirectAccess> indirect = op.getIndirectAccess();
-  return indirect && indirect->operand + 1 == op->getNumOperands();
+  return op.getInitOffset() ||
+         (indirect && indirect->operand + 1 == op->getNumOperands());
 }
 
 /// The dimension along which a copy of an argument is one of several parts of a
@@ -87,7 +91,7 @@ static std::optional<int64_t> getGrownDim(Value value) {
   ArrayRef<int64_t> shape = getShape(value);
   while (auto op = value.getDefiningOp<SpyreOpInterface>()) {
     bool isPart = isa<IdentityOp>(op);
-    if (!isPart && !updatesThroughIndex(op))
+    if (!isPart && !updatesPart(op))
       break;
     if (isPart && isa<BlockArgument>(op->getOperand(0))) {
       OpInfo info(op);
@@ -132,9 +136,9 @@ int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
     if (std::optional<int64_t> grown =
             update ? std::nullopt : getGrownDim(result)) {
       // The next call takes it as it lies. What does not grow in place, it
-      // reads, and writes twice (lowerCat()).
+      // reads, and writes in other sticks.
       if (isCopiedToGrow(result, choice.layout, expected, *grown))
-        price += 3 * (size + getBytes(spec.transferSetupSeconds));
+        price += 2 * (size + getBytes(spec.transferSetupSeconds));
     } else if (choice.layout != expected) {
       // Callers expect results in the usual layout: they read others once more,
       // for a copy.

@@ -94,7 +94,7 @@ private:
                    copyMaps[0].isIdentity() && copyMaps[1].isIdentity() &&
                    copy.getLoopExtents() == getShape(stored);
     if (isWhole && copy.getLoopExtentMap() &&
-        getSizes(op->getResult(0)) != getSizes(stored))
+        getSizes(copy->getOperand(0)) != getSizes(stored))
       return false;
     // A value that is read again is better kept in LX, if it fits there.
     if (!op->getResult(0).hasOneUse() &&
