@@ -8,6 +8,7 @@ import torch_spyre
 from functorch.compile import make_boxed_func
 from numerics import device_value
 from torch._dynamo.backends.common import aot_autograd
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 FUSED = torch.ops.aten._scaled_dot_product_fused_attention_overrideable.default
 
@@ -210,3 +211,27 @@ def test_gradients_of_rows_that_see_one_key():
     assert torch.equal(v.grad.cpu(), start.cpu())
     assert q.grad.abs().max() < 2.0**-10
     assert k.grad.abs().max() < 2.0**-10
+
+
+@pytest.mark.parametrize("transform", ["vmap", "vmap of grad", "jvp", "hessian"])
+def test_transforms(transform):
+    """The fused operator has no rules for them: attention is taken apart."""
+
+    def attend(x):
+        return F.scaled_dot_product_attention(x[None], x[None] * 2, x[None])[0]
+
+    def total(x):
+        return attend(x).square().sum()
+
+    function = {
+        "vmap": torch.func.vmap(attend),
+        "vmap of grad": torch.func.vmap(torch.func.grad(total)),
+        "jvp": lambda x: torch.func.jvp(attend, (x[0],), (x[1],))[1],
+        "hessian": lambda x: torch.func.hessian(total)(x[0]),
+    }[transform]
+    x = torch.randn(2, 3, 4, 8, generator=torch.Generator().manual_seed(0))
+    actual = function(x.to("spyre")).cpu()
+    with sdpa_kernel(SDPBackend.MATH):  # as the CPU has no rules either
+        wanted = function(x.double())
+    bound = 1e-5 * wanted.abs().max().item()
+    torch.testing.assert_close(actual.double(), wanted, rtol=0, atol=bound)

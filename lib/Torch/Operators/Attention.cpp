@@ -9,6 +9,7 @@
 #include "Fallback.h"
 
 #include <ATen/ATen.h>
+#include <ATen/functorch/DynamicLayer.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <torch/library.h>
@@ -21,12 +22,27 @@ namespace spyre::pytorch {
 
 namespace {
 
+/// Whether a transform of torch.func runs for which the fused operator has no
+/// rule: batches, derivatives forward, derivatives of derivatives.
+bool isTransformed() {
+  int64_t gradients = 0;
+  for (const auto &layer : at::functorch::getDynamicLayerStack()) {
+    using at::functorch::TransformType;
+    if (layer.key() == TransformType::Vmap || layer.key() == TransformType::Jvp)
+      return true;
+    gradients += layer.key() == TransformType::Grad;
+  }
+  return gradients > 1;
+}
+
 /// Sees tensors of any kind (also fake ones): metadata only.
 int64_t chooseAttention(const at::Tensor &query, const at::Tensor &key,
                         const at::Tensor &value,
                         const std::optional<at::Tensor> &mask, double dropout,
                         bool, std::optional<double>, bool groupedQuery) {
   constexpr auto kMath = static_cast<int64_t>(at::SDPBackend::math);
+  if (isTransformed())
+    return kMath;
   auto isPlain = [](const at::Tensor &tensor) {
     return !tensor.is_nested() && tensor.layout() == c10::kStrided &&
            (tensor.scalar_type() == c10::kHalf ||
