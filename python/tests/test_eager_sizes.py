@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eager operators whose sizes vary from call to call: one program for many sizes."""
 
+import importlib
 import random
 
 import pytest
+import sympy
 import torch
 import torch.nn.functional as F
 import torch_spyre
@@ -539,3 +541,9 @@ def test_parts_that_begin_at_several_places():
         assert_exact((keys * 2).cpu(), x[:, 128:256] * 2, f"{size}")
         assert_exact((values * 2).cpu(), x[:, 256:] * 2, f"{size}")
     programs.assert_few()
+
+
+def test_constants_are_made_before_threads_use_them():
+    """SymPy makes one at its first use, which two threads must not do at once."""
+    importlib.import_module("torch_spyre.frontend.symbols")
+    assert "NegativeIntInfinity" not in sympy.S._classes_to_install

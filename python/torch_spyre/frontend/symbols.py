@@ -26,6 +26,9 @@ _CLASS_FACTOR = 8
 #: A size, or one that depends on symbols.
 Size = Any  # int | _C.SizeExpr
 
+#: Bounds of sizes. SymPy makes a constant at its first use, and fails if two threads do
+#: so at once, as eager operators may.
+_INFINITIES = (sympy.S.IntInfinity, sympy.S.NegativeIntInfinity)
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
