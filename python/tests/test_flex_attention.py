@@ -12,9 +12,9 @@ def numbers(seed, *sizes):
     return torch.randn(sizes, generator=torch.Generator().manual_seed(seed))
 
 
-def written_out(query, key, value, bias, is_visible):
+def written_out(query, key, value, factors, is_visible):
     scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
-    scores = scores + bias[:, None, None]
+    scores = scores * factors[:, None, None]
     scores = scores.masked_fill(~is_visible, float("-inf"))
     return scores.softmax(-1) @ value
 
@@ -25,12 +25,12 @@ def test_scores_masks_and_gradients(way):
     attend = torch.compile(flex_attention) if way == "compiled" else flex_attention
     host = [*(numbers(i, 2, 4, 130, 32) for i in range(3)), numbers(3, 4)]
     inputs = [t.to("spyre").requires_grad_() for t in host]
-    bias = inputs[3]
+    factors = inputs[3]
     mask = create_block_mask(
         lambda b, h, i, j: (i >= j) & (i - j < 40), None, None, 130, 130, device="spyre"
     )
     result = attend(
-        *inputs[:3], score_mod=lambda s, b, h, i, j: s + bias[h], block_mask=mask
+        *inputs[:3], score_mod=lambda s, b, h, i, j: s * factors[h], block_mask=mask
     )
     gradient = numbers(4, *result.shape)
     given = torch.autograd.grad(result, inputs, gradient.to("spyre"))
