@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Planning/LayoutAssignment.h"
 
+#include "Spyre/Planning/SizePrices.h"
 #include "Spyre/Support/Error.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <string>
@@ -338,6 +340,48 @@ private:
 };
 
 } // namespace
+
+/// What no assignment costs less than: the least of each choice and way.
+static double getFloor(const LayoutProblem &problem) {
+  double sum = 0;
+  for (const Value &value : problem.values) {
+    sum += static_cast<double>(
+        *std::min_element(value.prices.begin(), value.prices.end()));
+    for (const LayoutProblem::Use &use : value.uses)
+      sum +=
+          static_cast<double>(std::min_element(use.ways.begin(), use.ways.end(),
+                                               [](const Way &a, const Way &b) {
+                                                 return a.price < b.price;
+                                               })
+                                  ->price);
+  }
+  return sum;
+}
+
+LayoutProblem planning::addUp(const std::vector<LayoutProblem> &problems) {
+  LayoutProblem sum = problems.front();
+  const double unit = getFloor(sum);
+  for (size_t number = 1; number < problems.size(); ++number) {
+    const double weight = unit * getSizeWeight(getFloor(problems[number]));
+    auto addTo = [&](int64_t &price, int64_t more) {
+      constexpr auto kMost = static_cast<double>(LayoutProblem::kImpossible);
+      price = add(price, std::llround(std::min(
+                             weight * static_cast<double>(more), kMost)));
+    };
+    for (size_t value = 0; value < sum.values.size(); ++value) {
+      Value &to = sum.values[value];
+      const Value &from = problems[number].values[value];
+      for (size_t choice = 0; choice < to.prices.size(); ++choice)
+        addTo(to.prices[choice], from.prices[choice]);
+      for (size_t copy = 0; copy < to.copyPrices.size(); ++copy)
+        addTo(to.copyPrices[copy], from.copyPrices[copy]);
+      for (size_t use = 0; use < to.uses.size(); ++use)
+        for (size_t way = 0; way < to.uses[use].ways.size(); ++way)
+          addTo(to.uses[use].ways[way].price, from.uses[use].ways[way].price);
+    }
+  }
+  return sum;
+}
 
 int64_t planning::getPrice(const LayoutProblem &problem,
                            const std::vector<unsigned> &choices) {

@@ -201,6 +201,28 @@ TEST(LayoutAssignment, NeverDearerThanTheReferencesBeam) {
   EXPECT_GT(numCheaper, 0);
 }
 
+TEST(LayoutAssignment, CountsProblemsAlike) {
+  // At the large size the second choice costs a tenth more than the first, at
+  // the small one a third less.
+  LayoutProblem large, small;
+  large.values = {{{100, 110}, {}, {3}}};
+  small.values = {{{15, 10}, {}, {1}}};
+  EXPECT_EQ(assignLayouts(large).choices.front(), 0u);
+  LayoutProblem both = addUp({large, small});
+  EXPECT_EQ(both.values.front().prices, (std::vector<int64_t>{250, 210}));
+  EXPECT_EQ(both.values.front().copyPrices, std::vector<int64_t>{13});
+  EXPECT_EQ(assignLayouts(both).choices.front(), 1u);
+  // Where nothing costs anything, nothing decides.
+  small.values.front() = {{0, 0}, {}, {0}};
+  EXPECT_EQ(addUp({large, small}).values.front().prices,
+            large.values.front().prices);
+  // What is impossible stays so.
+  large.values.front().prices[1] = LayoutProblem::kImpossible;
+  small.values.front() = {{15, LayoutProblem::kImpossible}, {}, {1}};
+  EXPECT_EQ(addUp({large, small}).values.front().prices.back(),
+            LayoutProblem::kImpossible);
+}
+
 TEST(LayoutAssignment, RefusesWhatIsNoProblem) {
   LayoutProblem problem;
   problem.values = {Value{{}, {}, {}}};

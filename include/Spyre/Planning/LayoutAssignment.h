@@ -59,6 +59,13 @@ struct LayoutAssignment {
   bool isProven = false;
 };
 
+/// One problem for several with the same values, ways and copies, such as a
+/// function at several sizes. Each problem counts alike: its prices are scaled
+/// so that the least ones of all values and uses, whether they go together or
+/// not, have the same sum as in the first problem. What is impossible is so in
+/// all of them.
+LayoutProblem addUp(const std::vector<LayoutProblem> &problems);
+
 /// The price of given choices; at least kImpossible if they cannot be.
 int64_t getPrice(const LayoutProblem &problem,
                  const std::vector<unsigned> &choices);

@@ -13,13 +13,13 @@
 // SDSC-LABEL: func.func @largest
 // SDSC-NOT: spyre_graph.restickify
 // SDSC: spyre_graph.max ins(%arg0 : {{.*}}order = [0, 1, 2]
-func.func @largest(%x: tensor<3x248x70xf16, #rows> {spyre_graph.name = "x",
+func.func @largest(%x: tensor<3x256x70xf16, #rows> {spyre_graph.name = "x",
       spyre_graph.size_map = affine_map<()[s] -> (3, s, 70)>})
-    -> (tensor<3x248xf16> {spyre_graph.name = "out0",
+    -> (tensor<3x256xf16> {spyre_graph.name = "out0",
       spyre_graph.size_map = affine_map<()[s] -> (3, s)>})
-    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 31 to 248 by 31>]} {
-  %0 = tensor.empty() : tensor<3x248xf16>
-  %y = spyre_graph.max ins(%x : tensor<3x248x70xf16, #rows>) outs(%0 : tensor<3x248xf16>)
-      {dims = array<i64: 2>} -> tensor<3x248xf16>
-  return %y : tensor<3x248xf16>
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 64 to 256 by 64>]} {
+  %0 = tensor.empty() : tensor<3x256xf16>
+  %y = spyre_graph.max ins(%x : tensor<3x256x70xf16, #rows>) outs(%0 : tensor<3x256xf16>)
+      {dims = array<i64: 2>} -> tensor<3x256xf16>
+  return %y : tensor<3x256xf16>
 }

@@ -129,6 +129,23 @@ int64_t spyre_graph::evaluateSize(AffineExpr expr, ArrayRef<int64_t> sizes) {
   return evaluate(expr.replaceSymbols(numbers), {});
 }
 
+SmallVector<SmallVector<int64_t>>
+spyre_graph::getSmallerSizes(Operation *op, ArrayRef<double> shares) {
+  SmallVector<SizeSymbolAttr> symbols = getSizeSymbols(op);
+  SmallVector<SmallVector<int64_t>> sizes;
+  if (symbols.empty())
+    return sizes;
+  for (double share : shares)
+    sizes.push_back(llvm::map_to_vector(symbols, [&](SizeSymbolAttr symbol) {
+      auto wanted =
+          static_cast<int64_t>(static_cast<double>(symbol.getMost()) * share);
+      int64_t steps =
+          std::max<int64_t>(wanted - symbol.getLeast(), 0) / symbol.getStep();
+      return symbol.getLeast() + steps * symbol.getStep();
+    }));
+  return sizes;
+}
+
 SmallVector<AffineExpr> spyre_graph::getSizeExprs(AffineMap map,
                                                   ArrayRef<int64_t> numbers,
                                                   MLIRContext *context) {

@@ -41,6 +41,12 @@ std::pair<int64_t, int64_t> getSizeRange(AffineExpr expr,
 /// The value of an expression of symbols at the given sizes.
 int64_t evaluateSize(AffineExpr expr, ArrayRef<int64_t> sizes);
 
+/// What the symbols of an operation's function are where plans are priced
+/// besides the largest sizes: for each of `shares`, so much of the largest size
+/// of every symbol. None without symbols.
+SmallVector<SmallVector<int64_t>> getSmallerSizes(Operation *op,
+                                                  ArrayRef<double> shares);
+
 /// The results of a map of sizes; of a null one, `numbers`.
 SmallVector<AffineExpr> getSizeExprs(AffineMap map, ArrayRef<int64_t> numbers,
                                      MLIRContext *context);

@@ -12,6 +12,24 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
+OpInfo OpInfo::at(ArrayRef<int64_t> sizes) const {
+  OpInfo info = *this;
+  info.sizes.assign(sizes.begin(), sizes.end());
+  auto evaluate = [&](ArrayRef<AffineExpr> exprs) {
+    return llvm::map_to_vector(exprs, [&](AffineExpr expr) -> int64_t {
+      if (auto number = dyn_cast<AffineConstantExpr>(expr))
+        return number.getValue();
+      return std::max<int64_t>(evaluateSize(expr, sizes), 1);
+    });
+  };
+  if (AffineMap extentMap = info.op.getLoopExtentMap())
+    info.extents = evaluate(extentMap.getResults());
+  for (OpOperand &operand : info.op->getOpOperands())
+    info.shapes.push_back(evaluate(getSizes(
+        info.op.isDpsInit(&operand) ? info.op->getResult(0) : operand.get())));
+  return info;
+}
+
 Value spyre_graph::createCopy(OpBuilder &builder, StringRef opName,
                               Location loc, Value source, AffineMap map,
                               ArrayRef<int64_t> shape, Attribute layout,
@@ -117,6 +135,15 @@ static SmallVector<Windows> findWindows(AffineMap map,
   return found;
 }
 
+int64_t CopyPlan::getSizeInBytesAt(ArrayRef<int64_t> sizes) const {
+  if (sizes.empty() || !sizeMap)
+    return sizeInBytes;
+  return getSizeInBytes(
+      layout, llvm::map_to_vector(sizeMap.getResults(), [&](AffineExpr size) {
+        return evaluateSize(size, sizes);
+      }));
+}
+
 CopyPlan spyre_graph::planCopy(const OpInfo &info, unsigned operand,
                                StickChoice stick) {
   MLIRContext *context = info.op->getContext();
@@ -218,9 +245,9 @@ spyre_graph::getIndirectPart(const OpInfo &info, LayoutAttrInterface layout,
   MLIRContext *context = info.op->getContext();
   auto type =
       cast<ShapedType>(info.op->getOperand(info.indirect->operand).getType());
+  ArrayRef<int64_t> shape = info.getShape(info.indirect->operand);
   int64_t selected = info.indirect->dim;
-  SmallVector<::spyre::DeviceDim> deviceDims =
-      layout.getDeviceDims(type.getShape());
+  SmallVector<::spyre::DeviceDim> deviceDims = layout.getDeviceDims(shape);
   unsigned parts = llvm::count_if(deviceDims, [&](const auto &deviceDim) {
     return deviceDim.hostDim == selected;
   });
@@ -233,7 +260,7 @@ spyre_graph::getIndirectPart(const OpInfo &info, LayoutAttrInterface layout,
   int64_t stickDim = -1;
   for (auto [number, expr] : llvm::enumerate(map.getResults())) {
     auto dim = static_cast<int64_t>(number);
-    int64_t first = 0, size = type.getDimSize(dim);
+    int64_t first = 0, size = shape[dim];
     if (!isWhole && dim != selected && !llvm::is_contained(info.extents, 0)) {
       auto [low, high] = getRange(expr, info.extents);
       first = low;

@@ -28,10 +28,16 @@ struct OpInfo {
       : op(op), extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
         kinds(op.getLoopKinds()), indirect(op.getIndirectAccess()) {}
 
+  /// The same op where the symbols of the function are `sizes`.
+  OpInfo at(ArrayRef<int64_t> sizes) const;
+
   unsigned getInitNumber() const { return maps.size() - 1; }
+  ArrayRef<int64_t> getShape(unsigned operand) const {
+    return shapes.empty() ? spyre_graph::getShape(op->getOperand(operand))
+                          : ArrayRef<int64_t>(shapes[operand]);
+  }
   LaneAccess getAccess(unsigned operand, LayoutAttrInterface layout) const {
-    return getLaneAccess(maps[operand], layout,
-                         getShape(op->getOperand(operand)), extents);
+    return getLaneAccess(maps[operand], layout, getShape(operand), extents);
   }
   /// Whether the stick dimension of an operand does not restrict the op: this
   /// holds for indices, and for a table accessed indirectly along its sticks.
@@ -40,8 +46,7 @@ struct OpInfo {
       return false;
     return operand == indirect->index ||
            (operand == indirect->operand &&
-            layout.getStickDim(getShape(op->getOperand(operand))) ==
-                indirect->dim);
+            layout.getStickDim(getShape(operand)) == indirect->dim);
   }
   /// The dimension of the init whose coordinate is a loop index plus a
   /// constant, or -1 if there is none.
@@ -64,6 +69,10 @@ struct OpInfo {
   SmallVector<AffineMap> maps;
   SmallVector<utils::IteratorType> kinds;
   std::optional<IndirectAccess> indirect;
+  /// What the symbols are, and shapes of the operands. Empty at the largest
+  /// sizes, where types say the shapes.
+  SmallVector<int64_t> sizes;
+  SmallVector<SmallVector<int64_t>> shapes;
 };
 
 /// Whether an op whose sticks run along `stick` can make an access in place: it
@@ -137,6 +146,8 @@ struct CopyPlan {
   AffineMap sourceMap;
   LayoutAttr layout;
   int64_t sizeInBytes;
+  /// The same where the symbols are `sizes`; if empty, the largest.
+  int64_t getSizeInBytesAt(ArrayRef<int64_t> sizes) const;
   bool operator==(const CopyPlan &other) const {
     return sourceMap == other.sourceMap && layout == other.layout &&
            shape == other.shape && sizeMap == other.sizeMap;

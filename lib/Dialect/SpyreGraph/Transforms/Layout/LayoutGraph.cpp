@@ -12,6 +12,20 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
+/// Where layouts are priced, of the largest sizes. Whether a stick is full
+/// matters, so that far smaller ones count, too.
+static constexpr double kSmallerSizes[] = {0.2, 0.04, 0.008};
+
+LayoutGraph::LayoutGraph(func::FuncOp func, const Target &target,
+                         const ::spyre::DeviceSpec &spec)
+    : func(func), target(target), spec(spec),
+      smallerSizes(getSmallerSizes(func, kSmallerSizes)),
+      problems(1 + smallerSizes.size()) {}
+
+int64_t LayoutGraph::getPrice() const {
+  return ::spyre::planning::getPrice(problems.front(), assignment.choices);
+}
+
 const LayoutChoice &LayoutGraph::getChoice(SpyreOpInterface op) const {
   unsigned node = nodeOf.lookup(op->getResult(0));
   return nodes[node].choices[assignment.choices[node]];
@@ -24,7 +38,10 @@ LogicalResult LayoutGraph::solve() {
       });
   if (added.wasInterrupted())
     return failure();
-  assignment = ::spyre::planning::assignLayouts(problem);
+  assignment = smallerSizes.empty()
+                   ? ::spyre::planning::assignLayouts(problems.front())
+                   : ::spyre::planning::assignLayouts(
+                         ::spyre::planning::addUp(problems));
   return success();
 }
 
@@ -45,7 +62,8 @@ unsigned LayoutGraph::getNode(Value value) {
                       auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
                       return !op || op.isDpsInit(&use);
                     });
-    problem.values.push_back({{0}, {}, {}});
+    for (Problem &problem : problems)
+      problem.values.push_back({{0}, {}, {}});
   }
   return known->second;
 }
@@ -59,7 +77,10 @@ SmallVector<LayoutAttrInterface, 4> LayoutGraph::getLayouts(Value value) {
 }
 
 LogicalResult LayoutGraph::addOp(SpyreOpInterface op) {
-  OpInfo info(op);
+  std::vector<OpInfo> infos{OpInfo(op)};
+  for (ArrayRef<int64_t> sizes : smallerSizes)
+    infos.push_back(infos.front().at(sizes));
+  const OpInfo &info = infos.front();
   for (Value input : op.getSpyreInputs())
     getNode(input);
   Value init = op.getSpyreInit();
@@ -87,18 +108,21 @@ LogicalResult LayoutGraph::addOp(SpyreOpInterface op) {
       fitsLX(op->getResult(0)) && (!updates || nodes[getNode(init)].fitsLX);
   unsigned number = nodes.size();
   nodeOf[op->getResult(0)] = number;
-  problem.values.emplace_back();
-  for (const LayoutChoice &choice : choices) {
-    node.computed.push_back(getComputed(info, choice));
-    problem.values.back().prices.push_back(
-        node.computed.back() + getStoredPrice(info, choice, node.fitsLX));
+  for (auto [problem, infoAtSize] : llvm::zip_equal(problems, infos)) {
+    std::vector<int64_t> &prices = problem.values.emplace_back().prices;
+    SmallVector<int64_t, 4> &computed = node.computed.emplace_back();
+    for (const LayoutChoice &choice : choices) {
+      computed.push_back(getComputed(infoAtSize, choice));
+      prices.push_back(computed.back() +
+                       getStoredPrice(infoAtSize, choice, node.fitsLX));
+    }
   }
   node.choices = std::move(choices);
   nodes.push_back(std::move(node));
   for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
-    addUse(info, operand, number);
+    addUse(infos, operand, number);
   if (updates && !init.getDefiningOp<tensor::EmptyOp>())
-    addUse(info, info.getInitNumber(), number);
+    addUse(infos, info.getInitNumber(), number);
   return success();
 }
 

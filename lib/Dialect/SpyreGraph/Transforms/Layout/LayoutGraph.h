@@ -13,6 +13,9 @@
 // operations that touch it work on fits there; and an argument that several
 // operations read whole is read from device memory once, if it fits.
 //
+// If sizes vary, everything is priced at a few of them, which count alike. What
+// is in LX, and what is copied, is as at the largest sizes.
+//
 //===----------------------------------------------------------------------===//
 #ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_LAYOUT_LAYOUTGRAPH_H
 #define SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_LAYOUT_LAYOUTGRAPH_H
@@ -45,8 +48,7 @@ struct LayoutChoice {
 class LayoutGraph {
 public:
   LayoutGraph(func::FuncOp func, const Target &target,
-              const ::spyre::DeviceSpec &spec)
-      : func(func), target(target), spec(spec) {}
+              const ::spyre::DeviceSpec &spec);
 
   /// Makes the choice for all operations with a result. Fails with an error at
   /// the operation if a hint asks for a layout that it cannot have.
@@ -58,9 +60,9 @@ public:
   static std::optional<StickChoice>
   getRequired(const OpInfo &info, const LayoutChoice &choice, unsigned operand);
 
-  /// The price of all choices together, in bytes, and whether it is proven that
-  /// no choice is cheaper.
-  int64_t getPrice() const { return assignment.price; }
+  /// The price of all choices together at the largest sizes, in bytes, and
+  /// whether it is proven that no choice is cheaper, at all sizes alike.
+  int64_t getPrice() const;
   bool isProven() const { return assignment.isProven; }
 
 private:
@@ -83,8 +85,29 @@ private:
     bool fitsLX = false;
     /// Whether several operations read it, and none writes it.
     bool isShared = false;
-    /// What computing costs, per choice.
-    SmallVector<int64_t, 4> computed;
+    /// What computing costs at each size, per choice.
+    SmallVector<SmallVector<int64_t, 4>, 4> computed;
+  };
+
+  /// How an operation gets at an operand, at all sizes.
+  enum class Access {
+    Impossible,
+    /// It writes to it, in the layout that it has.
+    Updated,
+    /// Where indices say.
+    Selected,
+    InLX,
+    InDeviceMemory,
+    /// In a copy as it is, in LX.
+    Shared,
+    /// In a copy with other sticks.
+    Copied
+  };
+  /// What that costs at one size.
+  struct Cost {
+    int64_t price = 0;
+    /// Of the copy, once for all operations that need the same.
+    int64_t copyPrice = 0;
   };
 
   unsigned getNode(Value value);
@@ -104,12 +127,18 @@ private:
                          bool fits) const;
   int64_t getComputed(const OpInfo &info, const LayoutChoice &choice) const;
   double getHiddenShare(const OpInfo &info, unsigned operand) const;
-  void addUse(const OpInfo &info, unsigned operand, unsigned user);
-  Problem::Way getWay(const OpInfo &info, unsigned operand, unsigned used,
-                      unsigned usedChoice, const LayoutChoice &choice,
-                      int64_t hidden);
-  void addCopy(Problem::Way &way, unsigned used, Node::Copy copy,
-               int64_t price);
+  void addUse(ArrayRef<OpInfo> infos, unsigned operand, unsigned user);
+  Access getAccess(const OpInfo &info, unsigned operand,
+                   LayoutAttrInterface layout,
+                   const LayoutChoice &choice) const;
+  Cost getCost(Access access, const OpInfo &info, unsigned operand,
+               LayoutAttrInterface layout, const LayoutChoice &choice,
+               const CopyPlan *plan, int64_t hidden);
+  int64_t getSelectedPrice(const OpInfo &info, unsigned operand,
+                           LayoutAttrInterface layout,
+                           const LayoutChoice &choice) const;
+  std::pair<int, bool> addCopy(unsigned used, Node::Copy copy);
+  bool isInLX(unsigned node, LayoutAttrInterface layout, Value value) const;
   int64_t getCopyPrice(bool isInLX, int64_t read, int64_t written,
                        bool fits) const;
   int64_t getWorkingSet(Operation *op);
@@ -127,7 +156,10 @@ private:
   DenseMap<Value, unsigned> nodeOf;
   /// What getWorkingSet() has found.
   DenseMap<Operation *, int64_t> workingSets;
-  Problem problem;
+  /// What the symbols are besides the largest sizes.
+  SmallVector<SmallVector<int64_t>> smallerSizes;
+  /// At the largest sizes, and at each of the smaller ones.
+  std::vector<Problem> problems;
   ::spyre::planning::LayoutAssignment assignment;
 };
 

@@ -15,10 +15,9 @@ using namespace mlir::spyre_graph;
 /// Bytes of the sticks that an access touches, each counted once.
 static int64_t getAccessedBytes(const OpInfo &info, unsigned operand,
                                 LayoutAttrInterface layout) {
-  return ::spyre::kStickBytes *
-         getNumTouchedSticks(info.maps[operand], layout,
-                             getShape(info.op->getOperand(operand)),
-                             info.extents);
+  return ::spyre::kStickBytes * getNumTouchedSticks(info.maps[operand], layout,
+                                                    info.getShape(operand),
+                                                    info.extents);
 }
 
 int64_t LayoutGraph::getBytes(double seconds) const {
@@ -121,7 +120,8 @@ int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
                                     const LayoutChoice &choice,
                                     bool fits) const {
   Value result = info.op->getResult(0);
-  int64_t size = getSizeInBytes(choice.layout, getShape(result));
+  int64_t size =
+      getSizeInBytes(choice.layout, info.getShape(info.getInitNumber()));
   int64_t price = getPriceOfBytes(size, fits);
   for (OpOperand &use : result.getUses()) {
     if (isa<SpyreOpInterface>(use.getOwner()))
@@ -195,85 +195,103 @@ double LayoutGraph::getHiddenShare(const OpInfo &info, unsigned operand) const {
     if (node.isInside && node.fitsLX)
       continue;
     auto type = cast<ShapedType>(value.getType());
-    double size = getSizeInBytes(LayoutAttr::getDefault(type), type.getShape());
+    double size =
+        getSizeInBytes(LayoutAttr::getDefault(type), info.getShape(other));
     all += size;
     own += other == operand ? size : 0;
   }
   return all > 0 ? own / all : 0;
 }
 
-LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
-                                              unsigned operand, unsigned used,
-                                              unsigned usedChoice,
-                                              const LayoutChoice &choice,
-                                              int64_t hidden) {
-  Problem::Way way;
-  LayoutAttrInterface layout = nodes[used].choices[usedChoice].layout;
-  Value value = info.op->getOperand(operand);
-  auto type = cast<ShapedType>(value.getType());
-  int64_t setup = getBytes(spec.transferSetupSeconds);
-  bool isInit = operand == info.getInitNumber();
-  if (isInit && choice.updated != layout) {
-    way.price = Problem::kImpossible;
-    return way;
-  }
-  // Indices cannot select lanes: this op alone needs a copy, and a copy back if
-  // it updates the operand.
-  if (info.indirect && info.indirect->operand == operand) {
-    std::optional<IndirectPart> part =
-        getIndirectPart(info, layout, isInit || !target.allowsCopyOfPart());
-    if (part) {
-      int64_t read = ::spyre::kStickBytes *
-                     getNumTouchedSticks(part->sourceMap, layout,
-                                         type.getShape(), part->shape);
-      way.price =
-          (isInit ? 2 : 1) *
-          (read + getSizeInBytes(part->layout, part->shape) + 2 * setup);
-    }
-    // Without gathers across sticks, the sticks of the gather's result run
-    // along those of the table; a copy then changes them to the chosen
-    // dimension.
-    LaneAccess access = info.getAccess(
-        operand, part ? LayoutAttrInterface(part->layout) : layout);
-    if (!target.allowsGatherAcrossSticks() && !isInit &&
-        access.kind == LaneAccess::Variable &&
-        choice.stick != StickChoice(access.dim))
-      way.price +=
-          2 * (getSizeInBytes(choice.layout, getShape(info.op->getResult(0))) +
-               setup);
-    return way;
-  }
-  if (isInit)
-    return way;
-  LaneAccess access = info.getAccess(operand, layout);
-  const Node &node = nodes[used];
-  int64_t read = getAccessedBytes(info, operand, layout);
-  int64_t whole = getSizeInBytes(layout, type.getShape());
-  bool isInLX = node.isInside && node.fitsLX && whole <= getCapacity();
-  std::optional<StickChoice> required = getRequired(info, choice, operand);
-  if (!required || info.isExempt(operand, layout) ||
-      llvm::is_contained(info.extents, 0) ||
-      isCompatible(access, info.maps[operand], info.extents, *required)) {
-    if (isInLX) {
-      way.price = getPriceOfBytes(read, /*isInLX=*/true);
-    } else if (node.isShared && whole <= getCapacity() && read == whole) {
-      way.price = getPriceOfBytes(read, /*isInLX=*/true);
-      addCopy(way, used, {info.op->getBlock(), std::nullopt, usedChoice},
-              read + setup);
-    } else {
-      way.price = std::max<int64_t>(read - hidden, 0) + setup;
-    }
-    return way;
-  }
+bool LayoutGraph::isInLX(unsigned node, LayoutAttrInterface layout,
+                         Value value) const {
+  return nodes[node].isInside && nodes[node].fitsLX &&
+         getSizeInBytes(layout, getShape(value)) <= getCapacity();
+}
 
-  CopyPlan plan = planCopy(info, operand, *required);
-  if (plan.hasSourceShape)
-    read = whole;
-  bool fits = getWorkingSet(info.op) + plan.sizeInBytes <= getCapacity();
-  way.price = getPriceOfBytes(plan.sizeInBytes, fits);
-  int64_t price = getCopyPrice(isInLX, read, plan.sizeInBytes, fits);
-  addCopy(way, used, {info.op->getBlock(), std::move(plan), usedChoice}, price);
-  return way;
+LayoutGraph::Access LayoutGraph::getAccess(const OpInfo &info, unsigned operand,
+                                           LayoutAttrInterface layout,
+                                           const LayoutChoice &choice) const {
+  bool isInit = operand == info.getInitNumber();
+  if (isInit && choice.updated != layout)
+    return Access::Impossible;
+  if (info.indirect && info.indirect->operand == operand)
+    return Access::Selected;
+  if (isInit)
+    return Access::Updated;
+  std::optional<StickChoice> required = getRequired(info, choice, operand);
+  if (required && !info.isExempt(operand, layout) &&
+      !llvm::is_contained(info.extents, 0) &&
+      !isCompatible(info.getAccess(operand, layout), info.maps[operand],
+                    info.extents, *required))
+    return Access::Copied;
+  Value value = info.op->getOperand(operand);
+  unsigned used = nodeOf.lookup(value);
+  if (isInLX(used, layout, value))
+    return Access::InLX;
+  int64_t whole = getSizeInBytes(layout, getShape(value));
+  return nodes[used].isShared && whole <= getCapacity() &&
+                 getAccessedBytes(info, operand, layout) == whole
+             ? Access::Shared
+             : Access::InDeviceMemory;
+}
+
+/// Indices cannot select lanes: an op that does needs a copy for itself, and a
+/// copy back if it updates the operand.
+int64_t LayoutGraph::getSelectedPrice(const OpInfo &info, unsigned operand,
+                                      LayoutAttrInterface layout,
+                                      const LayoutChoice &choice) const {
+  int64_t setup = getBytes(spec.transferSetupSeconds), price = 0;
+  bool isInit = operand == info.getInitNumber();
+  std::optional<IndirectPart> part =
+      getIndirectPart(info, layout, isInit || !target.allowsCopyOfPart());
+  if (part) {
+    int64_t read = ::spyre::kStickBytes *
+                   getNumTouchedSticks(part->sourceMap, layout,
+                                       info.getShape(operand), part->shape);
+    price = (isInit ? 2 : 1) *
+            (read + getSizeInBytes(part->layout, part->shape) + 2 * setup);
+  }
+  // Without gathers across sticks, the sticks of the gather's result run along
+  // those of the table; a copy then changes them to the chosen dimension.
+  LaneAccess access = info.getAccess(
+      operand, part ? LayoutAttrInterface(part->layout) : layout);
+  if (!target.allowsGatherAcrossSticks() && !isInit &&
+      access.kind == LaneAccess::Variable &&
+      choice.stick != StickChoice(access.dim))
+    price += 2 * (getSizeInBytes(choice.layout,
+                                 info.getShape(info.getInitNumber())) +
+                  setup);
+  return price;
+}
+
+LayoutGraph::Cost LayoutGraph::getCost(Access access, const OpInfo &info,
+                                       unsigned operand,
+                                       LayoutAttrInterface layout,
+                                       const LayoutChoice &choice,
+                                       const CopyPlan *plan, int64_t hidden) {
+  if (access == Access::Impossible)
+    return {Problem::kImpossible};
+  if (access == Access::Updated)
+    return {};
+  if (access == Access::Selected)
+    return {getSelectedPrice(info, operand, layout, choice)};
+  int64_t setup = getBytes(spec.transferSetupSeconds);
+  int64_t read = plan && plan->hasSourceShape
+                     ? getSizeInBytes(layout, info.getShape(operand))
+                     : getAccessedBytes(info, operand, layout);
+  if (access == Access::InDeviceMemory)
+    return {std::max<int64_t>(read - hidden, 0) + setup};
+  if (access == Access::InLX)
+    return {getPriceOfBytes(read, /*isInLX=*/true)};
+  if (access == Access::Shared)
+    return {getPriceOfBytes(read, /*isInLX=*/true), read + setup};
+  Value value = info.op->getOperand(operand);
+  bool fits = getWorkingSet(info.op) + plan->sizeInBytes <= getCapacity();
+  int64_t written = plan->getSizeInBytesAt(info.sizes);
+  return {getPriceOfBytes(written, fits),
+          getCopyPrice(isInLX(nodeOf.lookup(value), layout, value), read,
+                       written, fits)};
 }
 
 /// The price of a copy with other sticks. Other cores hold most of what a core
@@ -292,31 +310,60 @@ int64_t LayoutGraph::getCopyPrice(bool isInLX, int64_t read, int64_t written,
   return price;
 }
 
-/// Lets a way need a copy, which other ways may need, too.
-void LayoutGraph::addCopy(Problem::Way &way, unsigned used, Node::Copy copy,
-                          int64_t price) {
+/// The number of a copy of a value, and whether no way has needed it so far.
+std::pair<int, bool> LayoutGraph::addCopy(unsigned used, Node::Copy copy) {
   SmallVectorImpl<Node::Copy> &copies = nodes[used].copies;
   auto *known = llvm::find_if(copies, [&](const Node::Copy &other) {
     return other.block == copy.block && other.choice == copy.choice &&
            other.plan == copy.plan;
   });
-  way.copy = known - copies.begin();
-  if (known != copies.end())
-    return;
-  problem.values[used].copyPrices.push_back(price);
-  copies.push_back(std::move(copy));
+  int number = known - copies.begin();
+  bool isNew = known == copies.end();
+  if (isNew)
+    copies.push_back(std::move(copy));
+  return {number, isNew};
 }
 
-void LayoutGraph::addUse(const OpInfo &info, unsigned operand, unsigned user) {
+void LayoutGraph::addUse(ArrayRef<OpInfo> infos, unsigned operand,
+                         unsigned user) {
+  const OpInfo &info = infos.front();
   unsigned used = nodeOf.lookup(info.op->getOperand(operand));
-  Problem::Use use;
-  use.value = used;
-  double share = getHiddenShare(info, operand);
+  std::vector<Problem::Use> uses(infos.size());
+  SmallVector<double> shares;
+  for (const OpInfo &infoAtSize : infos)
+    shares.push_back(getHiddenShare(infoAtSize, operand));
+  auto addWay = [&](unsigned usedChoice, unsigned number) {
+    LayoutAttrInterface layout = nodes[used].choices[usedChoice].layout;
+    const LayoutChoice &choice = nodes[user].choices[number];
+    Access access = getAccess(info, operand, layout, choice);
+    int copy = Problem::kNoCopy;
+    bool isNew = false;
+    if (access == Access::Shared || access == Access::Copied) {
+      std::optional<CopyPlan> plan;
+      if (access == Access::Copied)
+        plan = planCopy(info, operand, *getRequired(info, choice, operand));
+      std::tie(copy, isNew) =
+          addCopy(used, {info.op->getBlock(), std::move(plan), usedChoice});
+    }
+    const CopyPlan *plan =
+        access == Access::Copied ? &*nodes[used].copies[copy].plan : nullptr;
+    for (unsigned size = 0; size < infos.size(); ++size) {
+      auto hidden = static_cast<int64_t>(
+          shares[size] *
+          static_cast<double>(nodes[user].computed[size][number]));
+      Cost cost =
+          getCost(access, infos[size], operand, layout, choice, plan, hidden);
+      uses[size].ways.push_back({cost.price, copy});
+      if (isNew)
+        problems[size].values[used].copyPrices.push_back(cost.copyPrice);
+    }
+  };
   for (unsigned usedChoice = 0; usedChoice < nodes[used].choices.size();
        ++usedChoice)
-    for (auto [choice, computed] :
-         llvm::zip_equal(nodes[user].choices, nodes[user].computed))
-      use.ways.push_back(getWay(info, operand, used, usedChoice, choice,
-                                static_cast<int64_t>(share * computed)));
-  problem.values[user].uses.push_back(std::move(use));
+    for (unsigned number = 0; number < nodes[user].choices.size(); ++number)
+      addWay(usedChoice, number);
+  for (auto [problem, use] : llvm::zip_equal(problems, uses)) {
+    use.value = used;
+    problem.values[user].uses.push_back(std::move(use));
+  }
 }
