@@ -36,10 +36,18 @@ std::vector<SizePrice> spyre::planning::findLeastPrices(
 double spyre::planning::getWorstShare(const std::vector<SizePrice> &plan,
                                       const std::vector<SizePrice> &least,
                                       double grainInBytes) {
+  double worst = getWorstShareOfSeconds(plan, least);
+  for (size_t size = 0; size < plan.size(); ++size)
+    worst = std::max(worst, getShare(plan[size].movedBytes + grainInBytes,
+                                     least[size].movedBytes + grainInBytes));
+  return worst;
+}
+
+double
+spyre::planning::getWorstShareOfSeconds(const std::vector<SizePrice> &plan,
+                                        const std::vector<SizePrice> &least) {
   double worst = 0;
   for (size_t size = 0; size < plan.size(); ++size)
-    worst = std::max({worst, getShare(plan[size].seconds, least[size].seconds),
-                      getShare(plan[size].movedBytes + grainInBytes,
-                               least[size].movedBytes + grainInBytes)});
+    worst = std::max(worst, getShare(plan[size].seconds, least[size].seconds));
   return worst;
 }

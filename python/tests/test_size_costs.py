@@ -50,6 +50,58 @@ def test_few_rows_overlap(function):
         assert seconds(many, x) < 1.1 * seconds(one_size, x), size
 
 
+def transposed(x):
+    return x.t().contiguous()
+
+
+def attention(heads, width, is_causal):
+    def function(x):
+        qkv = x.view(1, -1, 3, heads, width).permute(2, 0, 3, 1, 4)
+        return F.scaled_dot_product_attention(*qkv, is_causal=is_causal)
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("function", "columns", "sizes"),
+    [
+        # Sticks along the rows would be as empty as there are few.
+        (transposed, 1024, (22, 512)),
+        (attention(4, 32, True), 384, (157, 512)),
+        (attention(2, 128, False), 768, (157,)),
+    ],
+    ids=["transposed", "narrow heads", "2 heads"],
+)
+def test_one_plan_for_few_rows_and_many(function, columns, sizes):
+    """Neither the time nor the bytes are far from those of a program for one size."""
+
+    def cost(f, x):
+        with torch.spyre.profiler.profile() as trace:
+            y = f(x).cpu()
+        host = x.cpu()
+        assert_like_oracle(
+            y, function(host.double()), oracle(function, host), f"s = {len(x)}"
+        )
+        return (
+            sum(k.predicted_seconds for k in trace.kernels),
+            sum(k.device_bytes_read + k.device_bytes_written for k in trace.kernels),
+        )
+
+    def rows(size):
+        x = values((size, columns), torch.float16, size, -1, 1).to("spyre")
+        torch._dynamo.mark_static(x, 1)
+        return x
+
+    one_size = compiled(function, dynamic=False)
+    many = torch.compile(function, backend="spyre", dynamic=True)
+    many(rows(300))
+    for size in sizes:
+        seconds, size_in_bytes = cost(many, rows(size))
+        own_seconds, own_bytes = cost(one_size, rows(size))
+        assert seconds < 1.15 * own_seconds, size
+        assert size_in_bytes < 1.15 * own_bytes, size
+
+
 def test_weights_at_few_rows():
     """Weights go to other sticks on each core that needs them, at every size."""
 

@@ -41,6 +41,7 @@ TEST(SizePricesTest, WorstSizeDecides) {
   EXPECT_EQ(getWorstShare({{100, 1000}, {10, 100}}, least, 0), 1);
   EXPECT_EQ(getWorstShare({{110, 1000}, {15, 100}}, least, 0), 1.5);
   EXPECT_EQ(getWorstShare({{100, 2000}, {15, 100}}, least, 0), 2);
+  EXPECT_EQ(getWorstShareOfSeconds({{100, 2000}, {15, 100}}, least), 1.5);
 }
 
 TEST(SizePricesTest, PlansThatCostNothing) {

@@ -43,6 +43,10 @@ findLeastPrices(const std::vector<std::vector<SizePrice>> &plans,
 double getWorstShare(const std::vector<SizePrice> &plan,
                      const std::vector<SizePrice> &least, double grainInBytes);
 
+/// The same in time alone.
+double getWorstShareOfSeconds(const std::vector<SizePrice> &plan,
+                              const std::vector<SizePrice> &least);
+
 } // namespace spyre::planning
 
 #endif // SPYRE_PLANNING_SIZEPRICES_H

@@ -39,10 +39,14 @@ func.func @weights(%x: tensor<512x256xf16, #rows> {spyre_graph.name = "x",
 #size = affine_map<()[s] -> (1, 2, s, 128)>
 
 // Partners in the sum of the scores would all hold them, so that they could not
-// move to where the softmax needs them: rows and columns are split.
+// move to where the softmax needs them: rows and columns are split. With 16
+// slices of rows the second product would read the values twice: one transfer
+// serves 8 cores. Of few rows that is a quarter of what moves.
 // CHECK-LABEL: func.func @scores
 // CHECK: spyre_graph.matmul
-// CHECK-SAME: splits = [1, 1, 4, 8, 1]
+// CHECK-SAME: splits = [1, 2, 2, 8, 1]
+// CHECK: spyre_graph.matmul
+// CHECK-SAME: splits = [1, 2, 8, 2, 1]
 func.func @scores(%x: tensor<512x768xf16, #packed> {spyre_graph.name = "x",
       spyre_graph.size_map = affine_map<()[s] -> (s, 768)>})
     -> (tensor<1x2x512x128xf16> {spyre_graph.name = "out0", spyre_graph.size_map = #size})
@@ -53,6 +57,39 @@ func.func @scores(%x: tensor<512x768xf16, #packed> {spyre_graph.name = "x",
   %0, %1 = spyre_graph.attention %q, %k, %v {scale = 0.088388347648318433 : f64}
     : tensor<1x2x512x128xf16>, tensor<1x2x512x128xf16>, tensor<1x2x512x128xf16> -> tensor<1x2x512x128xf16>, tensor<1x2x512xf32>
   return %0 : tensor<1x2x512x128xf16>
+}
+
+// -----
+
+#packed = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#q = affine_map<(b, h, i, j) -> (i, h * 32 + j)>
+#k = affine_map<(b, h, i, j) -> (i, h * 32 + j + 128)>
+#v = affine_map<(b, h, i, j) -> (i, h * 32 + j + 256)>
+#size = affine_map<()[s] -> (1, 4, s, 32)>
+
+// Scores stay where they are from the first product to the second one. What it
+// takes to move them is not less at fewer rows by as much as they are smaller.
+// CHECK-LABEL: func.func @narrow
+// CHECK: spyre_graph.matmul
+// CHECK-SAME: splits = [1, 4, 8, 1, 1]
+// CHECK: spyre_graph.max
+// CHECK-SAME: splits = [1, 4, 8, 1]
+// CHECK: spyre_graph.exp_sub
+// CHECK-SAME: splits = [1, 4, 8, 1]
+// CHECK: spyre_graph.sum
+// CHECK-SAME: splits = [1, 4, 8, 1]
+// CHECK: spyre_graph.matmul
+// CHECK-SAME: splits = [1, 4, 8, 1, 1]
+func.func @narrow(%x: tensor<512x384xf16, #packed> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 384)>})
+    -> (tensor<1x4x512x32xf16> {spyre_graph.name = "out0", spyre_graph.size_map = #size})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 512>]} {
+  %q = spyre_graph.view %x, #q {size_map = #size} : tensor<512x384xf16, #packed> -> tensor<1x4x512x32xf16>
+  %k = spyre_graph.view %x, #k {size_map = #size} : tensor<512x384xf16, #packed> -> tensor<1x4x512x32xf16>
+  %v = spyre_graph.view %x, #v {size_map = #size} : tensor<512x384xf16, #packed> -> tensor<1x4x512x32xf16>
+  %0, %1 = spyre_graph.attention %q, %k, %v {scale = 0.17677669529663687 : f64, causal}
+    : tensor<1x4x512x32xf16>, tensor<1x4x512x32xf16>, tensor<1x4x512x32xf16> -> tensor<1x4x512x32xf16>, tensor<1x4x512xf32>
+  return %0 : tensor<1x4x512x32xf16>
 }
 
 // -----

@@ -11,6 +11,7 @@
 #include "DivisionPlanner.h"
 #include "Reshard.h"
 #include "Spyre/Device/CostModel.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -31,21 +32,44 @@ bool DivisionPlanner::fitsInSlices(int slicing, double bytes) {
   return fitsLX(held, held, getElementBytes(held, bytes), spec);
 }
 
+/// The slices where the symbols are `sizes`: those of some cores may be empty.
+static Slicing getSlicingAt(const Slicing &slicing, ArrayRef<int64_t> sizes) {
+  Slicing result = slicing;
+  for (SliceDim &dim : result.dims) {
+    if (!dim.extentAt)
+      continue;
+    dim.extent = std::max<int64_t>(evaluateSize(dim.extentAt, sizes), 1);
+    dim.chunk = dim.split == 1 ? dim.extent : evaluateSize(dim.chunkAt, sizes);
+  }
+  return result;
+}
+
 /// Time to move a value over the ring from the slices that one operation
-/// writes to those that another reads; infinite if it cannot be moved.
-double DivisionPlanner::getMoveSeconds(int written, int read, double bytes) {
+/// writes to those that another reads; infinite if it cannot be moved at the
+/// largest sizes.
+double DivisionPlanner::getMoveSeconds(unsigned size, int written, int read,
+                                       const Divisions &reader,
+                                       unsigned operand) {
   if (!reshard || written == SlicingNumbers::kNone ||
       read == SlicingNumbers::kNone || numbers.getCopies(written) != 1)
     return std::numeric_limits<double>::infinity();
-  auto [entry, isNew] =
-      moveSeconds.try_emplace({written, read, llvm::bit_cast<uint64_t>(bytes)},
-                              std::numeric_limits<double>::infinity());
-  if (isNew) {
-    const Slicing &from = numbers[written], &to = numbers[read];
-    double elementBytes = getElementBytes(from, bytes);
-    if (fitsLX(from, to, elementBytes, spec))
-      entry->second = getRingSeconds(from, to, elementBytes, spec);
-  }
+  double mostBytes = reader.operandBytes[operand];
+  double bytes = reader.at(size).operandBytes[operand];
+  auto [entry, isNew] = moveSeconds.try_emplace(
+      {size, written, read, llvm::bit_cast<uint64_t>(bytes)},
+      std::numeric_limits<double>::infinity());
+  if (!isNew)
+    return entry->second;
+  const Slicing &from = numbers[written], &to = numbers[read];
+  if (!fitsLX(from, to, getElementBytes(from, mostBytes), spec))
+    return entry->second;
+  auto getSeconds = [&](const Slicing &from, const Slicing &to) {
+    return getRingSeconds(from, to, getElementBytes(from, bytes), spec);
+  };
+  entry->second = size == 0
+                      ? getSeconds(from, to)
+                      : getSeconds(getSlicingAt(from, smallerSizes[size - 1]),
+                                   getSlicingAt(to, smallerSizes[size - 1]));
   return entry->second;
 }
 
@@ -76,20 +100,17 @@ double DivisionPlanner::getRepeatSeconds(unsigned size, const Node &producer,
                   0.0);
 }
 
-/// The same for what an op reads as an operand, at the largest sizes (0) or at
-/// smaller ones, where all slices are smaller alike; or the time to make it
-/// where it is read.
+/// The same for what an op reads as an operand, or the time to make it where it
+/// is read.
 double DivisionPlanner::getMoveSeconds(unsigned size, const Node &producer,
                                        unsigned chosen, int read,
                                        const Divisions &reader,
                                        unsigned operand) {
   const Divisions &divisions = *producer.divisions;
   int written = divisions.get(chosen, divisions.numOperands - 1).slicing;
-  double bytes = reader.operandBytes[operand];
-  double seconds = getMoveSeconds(written, read, bytes);
-  if (size > 0 && bytes > 0)
-    seconds *= reader.at(size).operandBytes[operand] / bytes;
-  if (!producer.repeatable.empty() && fitsInSlices(read, bytes))
+  double seconds = getMoveSeconds(size, written, read, reader, operand);
+  if (!producer.repeatable.empty() &&
+      fitsInSlices(read, reader.operandBytes[operand]))
     seconds = std::min(seconds, getRepeatSeconds(size, producer, chosen, read));
   return seconds;
 }

@@ -79,6 +79,8 @@ void DivisionPlanner::addOp(SpyreOpInterface op) {
 }
 
 void DivisionPlanner::run(unsigned sweeps) {
+  if (!nodes.empty())
+    smallerSizes = getSmallerSizes(nodes.front().op);
   for (Node &node : nodes)
     connect(node);
   size_t numSmaller = 0;
@@ -222,9 +224,16 @@ void DivisionPlanner::chooseForSizes(unsigned numSizes, unsigned sweeps) {
   auto getBest = [&] {
     least = findLeastPrices(planPrices, tolerance);
     unsigned best = 0;
-    for (unsigned number = 1; number < plans.size(); ++number)
-      if (getWorst(number) < getWorst(best) * (1 - kRounding))
+    auto getSeconds = [&](unsigned number) {
+      return getWorstShareOfSeconds(planPrices[number], least);
+    };
+    for (unsigned number = 1; number < plans.size(); ++number) {
+      double worst = getWorst(number), most = getWorst(best);
+      if (worst < most * (1 - kRounding) ||
+          (worst < most * (1 + kRounding) &&
+           getSeconds(number) < getSeconds(best) * (1 - kRounding)))
         best = number;
+    }
     return best;
   };
   addPlan();
@@ -234,19 +243,32 @@ void DivisionPlanner::chooseForSizes(unsigned numSizes, unsigned sweeps) {
     plan(varying, sweeps);
     addPlan();
   }
+  auto chooseFrom = [&](unsigned number) {
+    takePlan(number);
+    chooseAll(varying, /*sweeps=*/1);
+    addPlan();
+  };
   if (getWorst(getBest()) > 1 + kLeastSavingAtSizes) {
     for (unsigned size = 0; size < numSizes; ++size)
       weights[size] = getSizeWeight(least[size].seconds);
-    for (unsigned number = 0, count = plans.size(); number < count; ++number) {
-      takePlan(number);
-      chooseAll(varying, /*sweeps=*/1);
-      addPlan();
-    }
+    for (unsigned number = 0, count = plans.size(); number < count; ++number)
+      chooseFrom(number);
+  }
+  auto isWorthwhile = [&](unsigned number, unsigned instead) {
+    return getWorst(number) < getWorst(instead) * (1 - kLeastSavingAtSizes);
+  };
+  unsigned best = getBest();
+  // Choices are made by time. Where that takes many more bytes than needed,
+  // each of them counts twice.
+  if (getWorst(best) > 1 + kLeastSavingAtSizes) {
+    extraSecondsPerByte = 1 / spec.effectiveMemoryBytesPerSecond;
+    chooseFrom(best);
+    extraSecondsPerByte = 0;
+    if (unsigned other = getBest(); isWorthwhile(other, best))
+      best = other;
   }
   // The first one is for the largest sizes.
-  unsigned best = getBest();
-  bool isWorthwhile = getWorst(best) < getWorst(0) * (1 - kLeastSavingAtSizes);
-  takePlan(isWorthwhile ? best : 0);
+  takePlan(isWorthwhile(best, 0) ? best : 0);
 }
 
 const Divisions *DivisionPlanner::getDivisions(SpyreOpInterface op) {
@@ -352,7 +374,8 @@ DivisionPlanner::Price DivisionPlanner::getPrice(const Node &node,
     if (weights[size] == 0)
       continue;
     Price price = getPriceAt(size, node, candidate);
-    sum.seconds += price.seconds * weights[size];
+    sum.seconds += (price.seconds + price.movedBytes * extraSecondsPerByte) *
+                   weights[size];
     sum.residentBytes += price.residentBytes * weights[size];
     sum.busySeconds += price.busySeconds * weights[size];
   }

@@ -70,7 +70,8 @@ private:
   int getSlicing(const Node &node, unsigned operand) const;
   int getWrittenSlicing(const Node &node) const;
   bool fitsInSlices(int slicing, double bytes);
-  double getMoveSeconds(int written, int read, double bytes);
+  double getMoveSeconds(unsigned size, int written, int read,
+                        const Divisions &reader, unsigned operand);
   double getShuffleSeconds(int read, double bytes);
   double getRepeatSeconds(unsigned size, const Node &producer, unsigned chosen,
                           int read) const;
@@ -95,8 +96,11 @@ private:
   ::spyre::DeviceSpec spec;
   SlicingNumbers numbers;
   std::map<std::vector<const void *>, std::unique_ptr<Divisions>> alike;
-  /// Of moves that have been priced, by slicings and bytes.
-  DenseMap<std::tuple<int, int, uint64_t>, double> moveSeconds;
+  /// Of moves that have been priced, by the number of the sizes, slicings and
+  /// bytes.
+  DenseMap<std::tuple<unsigned, int, int, uint64_t>, double> moveSeconds;
+  /// What the symbols are at the smaller sizes.
+  SmallVector<SmallVector<int64_t>> smallerSizes;
   std::vector<Node> nodes;
   DenseMap<Operation *, unsigned> nodeOf;
   /// Whether sweeps begin with the last op.
@@ -104,6 +108,9 @@ private:
   /// What a second counts at the largest sizes, and at the smaller ones. Empty
   /// if the function has one size.
   SmallVector<double> weights;
+  /// What a byte from or to device memory counts besides its time, where sizes
+  /// vary.
+  double extraSecondsPerByte = 0;
   /// What has been chosen with these weights, by what the choice depends on:
   /// models repeat layers.
   std::map<std::vector<int64_t>, int> choices;

@@ -87,23 +87,10 @@ double Divisions::getLeastSecondsAlone() const {
   return least;
 }
 
-/// What the symbols of a function are where a division is priced besides the
-/// largest sizes. Few, because each costs as much as the largest, and not
-/// halves of each other: what is cut into equal slices at one is not at the
-/// next.
-static SmallVector<SmallVector<int64_t>> getSmallerSizes(Operation *op) {
-  static constexpr double kShares[] = {0.4, 0.16, 0.064};
-  SmallVector<SizeSymbolAttr> symbols = getSizeSymbols(op);
-  SmallVector<SmallVector<int64_t>> sizes;
-  for (double share : kShares)
-    sizes.push_back(llvm::map_to_vector(symbols, [&](SizeSymbolAttr symbol) {
-      auto wanted =
-          static_cast<int64_t>(static_cast<double>(symbol.getMost()) * share);
-      int64_t steps =
-          std::max<int64_t>(wanted - symbol.getLeast(), 0) / symbol.getStep();
-      return symbol.getLeast() + steps * symbol.getStep();
-    }));
-  return sizes;
+SmallVector<SmallVector<int64_t>> spyre_graph::getSmallerSizes(Operation *op) {
+  // Few, because each costs as much as the largest, and not halves of each
+  // other: what is cut into equal slices at one is not at the next.
+  return getSmallerSizes(op, {0.4, 0.16, 0.064});
 }
 
 DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,

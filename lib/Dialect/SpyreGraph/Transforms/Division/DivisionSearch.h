@@ -118,6 +118,10 @@ struct Divisions {
   double getLeastSecondsAlone() const;
 };
 
+/// What the symbols of an operation's function are where its divisions are
+/// priced besides the largest sizes.
+SmallVector<SmallVector<int64_t>> getSmallerSizes(Operation *op);
+
 class DivisionSearch {
 public:
   DivisionSearch(SpyreOpInterface op, int64_t cores, const Target &target,

@@ -86,6 +86,8 @@ class CoreParts {
 public:
   CoreParts(const Slicing &slicing, ArrayRef<unsigned> dims)
       : numDims(dims.size()) {
+    for (unsigned dim : dims)
+      slices.push_back(slicing.dims[dim]);
     for (int64_t core = 0; core < slicing.numCores; ++core)
       for (unsigned dim : dims) {
         const SliceDim &slice = slicing.dims[dim];
@@ -107,8 +109,30 @@ public:
     return count;
   }
 
+  /// The cores, ascending, whose parts have elements of the part that
+  /// `otherCore` has there. No two cores have the same part here.
+  SmallVector<int64_t> getHolders(const CoreParts &other,
+                                  int64_t otherCore) const {
+    SmallVector<int64_t> holders{0};
+    for (unsigned dim = 0; dim < numDims; ++dim) {
+      auto [low, high] = other.parts[otherCore * numDims + dim];
+      const SliceDim &slice = slices[dim];
+      if (high <= low || slice.chunk <= 0)
+        return {};
+      int64_t last = std::min((high - 1) / slice.chunk, slice.split - 1);
+      SmallVector<int64_t> next;
+      for (int64_t index = low / slice.chunk; index <= last; ++index)
+        for (int64_t core : holders)
+          next.push_back(core + index * slice.stride);
+      holders = std::move(next);
+    }
+    llvm::sort(holders);
+    return holders;
+  }
+
 private:
   unsigned numDims;
+  SmallVector<SliceDim> slices;
   SmallVector<std::pair<int64_t, int64_t>> parts;
 };
 } // namespace
@@ -137,7 +161,7 @@ double spyre_graph::getRingSeconds(const Slicing &from, const Slicing &to,
   int64_t mostHops = 0;
   for (int64_t target = 0; target < to.numCores; ++target) {
     int64_t hopsOfTarget = 0;
-    for (int64_t source = 0; source < from.numCores; ++source) {
+    for (int64_t source : held.getHolders(wanted, target)) {
       if (source == target)
         continue;
       double bytes = elementBytes * held.countCommon(source, wanted, target);
