@@ -201,7 +201,10 @@ OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
   double guessedSeconds = 0;
   auto add = [&](const Part &part) {
     cost.seconds += part.seconds;
-    if (findParameter(part.parameter)->basis == Basis::Guessed)
+    // Planners ask for many costs, and a look-up by name takes longer than
+    // them.
+    if (part.seconds > 0 &&
+        findParameter(part.parameter)->basis == Basis::Guessed)
       guessedSeconds += part.seconds;
   };
   add(longest);
