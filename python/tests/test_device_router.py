@@ -2,6 +2,7 @@
 """torch.compile without a backend, and Inductor on spyre tensors."""
 
 import contextlib
+import importlib.util
 import subprocess
 import sys
 import warnings
@@ -256,6 +257,24 @@ def test_dynamo_half_imported_by_another_thread(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "torch._dynamo", ModuleType("torch._dynamo"))
     assert _registration._untraced(len) is len
+
+
+def test_modules_that_were_looked_up_first_are_still_told(tmp_path, monkeypatch):
+    """``importlib.util.find_spec`` asks for a module, and imports nothing."""
+    name, told = "spyre_told_late", []
+    (tmp_path / f"{name}.py").write_text("value = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(dynamo._HOOKS, name, told.append)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    finder = dynamo._AfterImport(name)
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+    aside = importlib.util.find_spec(name)
+    assert importlib.util.find_spec(name).origin == str(tmp_path / f"{name}.py")
+    aside.loader.exec_module(importlib.util.module_from_spec(aside))
+    assert not told and finder in sys.meta_path
+    module = importlib.import_module(name)
+    assert told == [module] and module.value == 1
+    assert finder not in sys.meta_path
 
 
 def test_dynamo_compiles_many_sizes():

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import os
 import sys
 import warnings
@@ -225,18 +224,30 @@ class _AfterImport(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._name:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
+        spec = self._find_by_others(fullname, path, target)
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            _HOOKS[fullname](module)
+            # Others may look the module up, or run it aside, and never import it.
+            if self in sys.meta_path and sys.modules.get(fullname) is module:
+                _HOOKS[fullname](module)
+                sys.meta_path.remove(self)
 
         spec.loader.exec_module = exec_module
         return spec
+
+    def _find_by_others(
+        self, fullname: str, path: Any, target: Any
+    ) -> importlib.machinery.ModuleSpec | None:
+        for finder in list(sys.meta_path):
+            if finder is not self and hasattr(finder, "find_spec"):
+                spec = finder.find_spec(fullname, path, target)
+                if spec is not None:
+                    return spec
+        return None
 
 
 def install() -> None:
