@@ -3,9 +3,11 @@
 
 import inspect
 import os
+import pickle
 import subprocess
 import sys
 import warnings
+from typing import ClassVar
 
 import pytest
 import torch
@@ -161,6 +163,85 @@ def test_marks_of_what_is_patched():
     before = torch.Tensor.to, torch.empty, nn.Module.to
     _monkey_patch._patch_tensor_for_spyre()
     assert before == (torch.Tensor.to, torch.empty, nn.Module.to)
+
+
+class _Seen(torch.overrides.TorchFunctionMode):
+    """Keeps the functions that it is asked about."""
+
+    def __init__(self):
+        self.functions = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.functions.append(func)
+        return func(*args, **(kwargs or {}))
+
+
+class _Asked(torch.Tensor):
+    seen: ClassVar[list] = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.seen.append(func)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def test_modes_are_asked_about_the_functions_that_users_know():
+    layout = _C.SpyreTensorLayout([2, 64], H)
+    x, kept = torch.ones(2, 64, dtype=H), torch.ones(2, dtype=H, device="spyre")
+    with _Seen() as seen:
+        torch.empty(2)
+        torch.empty(size=(2, 64), dtype=H, device="spyre")
+        on_device = torch.empty(2, 64, dtype=H, device_layout=layout)
+    assert seen.functions == [torch.empty] * 3
+    assert on_device.device_tensor_layout() == layout
+    with _Seen() as seen:
+        x.to(torch.float32)
+        x.to("spyre", device_layout=layout)
+    assert seen.functions[0] == torch.Tensor.to == seen.functions[1]
+    with _Seen() as seen:
+        kept.__dlpack_device__()
+    assert seen.functions[0] == torch.Tensor.__dlpack_device__
+
+
+def test_classes_are_asked_about_the_functions_that_users_know():
+    layout = _C.SpyreTensorLayout([2, 64], H)
+    x = torch.ones(2, 64, dtype=H).as_subclass(_Asked)
+    for call, function in (
+        (lambda: torch.empty(2, 64, dtype=H, out=x), torch.empty),
+        (lambda: x.to(torch.float32), torch.Tensor.to),
+        (lambda: torch.ones(1).to(x), torch.Tensor.to),
+        (lambda: x.to("spyre", device_layout=layout), torch.Tensor.to),
+    ):
+        _Asked.seen.clear()
+        assert type(call()) is _Asked and _Asked.seen[0] is function
+
+
+def test_a_default_device_is_for_tensors_without_a_layout():
+    layout = _C.SpyreTensorLayout([2, 64], H)
+    with torch.device("cpu"):
+        assert torch.empty(2, 64).device.type == "cpu"
+        for device in ({}, {"device": None}, {"device": "spyre:0"}):
+            x = torch.empty(2, 64, dtype=H, device_layout=layout, **device)
+            assert x.device == torch.device("spyre", 0)
+    with torch.device("spyre"):
+        assert torch.empty(2, 64, dtype=H).device == torch.device("spyre", 0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.empty,
+        torch.Tensor.to,
+        torch.Tensor.__dlpack_device__,
+        nn.Module.to,
+        torch.amp.GradScaler.unscale_,
+        torch._tensor_str._tensor_str,
+        torch._tensor_str._add_suffixes,
+    ],
+)
+def test_pickled_functions_are_those_of_torch(function):
+    data = pickle.dumps(function)
+    assert b"spyre" not in data and pickle.loads(data) is function
 
 
 def test_the_module_has_no_file():

@@ -4,6 +4,9 @@
 ``Tensor.to``, ``torch.empty`` and ``nn.Module.to`` learn about device layouts;
 tensors get ``device_tensor_layout()``; printing a spyre tensor prints its
 values from the host, because torch formats numbers in float64.
+
+What replaces a function of torch has its name, and is what modes and classes with
+``__torch_function__`` are asked about, as they would be without this package.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 
 import torch
 from torch._prims_common import make_contiguous_strides_for
+from torch.overrides import handle_torch_function, has_torch_function
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torch_spyre import _C
@@ -156,13 +160,17 @@ def _names_device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return is_device or "device" in kwargs or "tensor" in kwargs
 
 
-@functools.wraps(_tensor_to)
 def to(
     self: torch.Tensor,
     *args: Any,
     device_layout: _C.SpyreTensorLayout | None = None,
     **kwargs: Any,
 ) -> torch.Tensor:
+    relevant = (self, *args)
+    if has_torch_function(relevant):
+        if device_layout is not None:
+            kwargs["device_layout"] = device_layout
+        return handle_torch_function(to, relevant, self, *args, **kwargs)
     if device_layout is not None:
         return _to_layout(self, device_layout, *args, **kwargs)
     weights = _linear_weights.get()
@@ -182,10 +190,6 @@ def to(
             stacklevel=2,
         )
     return result
-
-
-# The signature is ours, with device_layout.
-del to.__wrapped__
 
 
 @functools.wraps(_module_to)
@@ -217,6 +221,13 @@ def _check_contiguous(memory_format: torch.memory_format | None) -> None:
 def empty(
     *size: Any, device_layout: _C.SpyreTensorLayout | None = None, **kwargs: Any
 ) -> torch.Tensor:
+    relevant = (kwargs.get("out"),)
+    if has_torch_function(relevant):
+        if device_layout is not None:
+            kwargs["device_layout"] = device_layout
+            # A default device is for tensors without a layout.
+            kwargs["device"] = kwargs.get("device") or "spyre"
+        return handle_torch_function(empty, relevant, *size, **kwargs)
     if device_layout is None:
         result = _empty(*size, **kwargs)
         if result.device.type == "spyre":
@@ -257,6 +268,7 @@ def device_tensor_layout(self: torch.Tensor) -> _C.SpyreTensorLayout | None:
     return _C.get_spyre_tensor_layout(self)
 
 
+@functools.wraps(_tensor_str)
 def tensor_str(self: torch.Tensor, indent: int) -> str:
     """torch._tensor_str._tensor_str with the values of a spyre tensor from the host."""
     if self.device.type == "spyre" and not isinstance(
@@ -266,6 +278,7 @@ def tensor_str(self: torch.Tensor, indent: int) -> str:
     return _tensor_str(self, indent)
 
 
+@functools.wraps(_add_suffixes)
 def add_suffixes(
     text: str, suffixes: list[str], indent: int, force_newline: bool
 ) -> str:
@@ -276,6 +289,7 @@ def add_suffixes(
     return "".join([result[:-1], *(f", {suffix}" for suffix in own), result[-1:]])
 
 
+@functools.wraps(_unscale)
 def unscale_(self: Any, optimizer: torch.optim.Optimizer) -> None:
     """torch.amp.GradScaler.unscale_, which inverts the scale in float64: on the CPU."""
     scale = self._scale
@@ -288,9 +302,10 @@ def unscale_(self: Any, optimizer: torch.optim.Optimizer) -> None:
         self._scale = scale
 
 
+@functools.wraps(_dlpack_device)
 def dlpack_device(self: torch.Tensor) -> tuple[Any, int]:
     """torch.Tensor.__dlpack_device__, which only knows the device's first name."""
-    if self.device.type != "spyre":
+    if has_torch_function((self,)) or self.device.type != "spyre":
         return _dlpack_device(self)
     from torch.utils.dlpack import DLDeviceType
 
@@ -322,6 +337,13 @@ def _refuse_sharing() -> None:
     ForkingPickler.register(torch.UntypedStorage, _local(reductions.reduce_storage))
 
 
+def _pass_for(original: Any, replacement: Any, module: str, qualified: str) -> None:
+    """Names a replacement of a function in C++ for it; the signature stays ours."""
+    replacement.__doc__ = original.__doc__
+    replacement.__name__ = original.__name__
+    replacement.__module__, replacement.__qualname__ = module, qualified
+
+
 def install() -> None:
     """Put the replacements in place. Idempotent: others may wrap them in turn."""
     if getattr(torch.Tensor, "_spyre_tensor_patched", False):
@@ -333,6 +355,7 @@ def install() -> None:
     warnings.simplefilter("ignore", ConversionWarning)
     # Behind the filters that users have set before this, as with python -W.
     warnings.simplefilter("once", _C.FallbackWarning, append=True)
+    _pass_for(_tensor_to, to, "torch", "Tensor.to")
     torch.Tensor.to = to
     torch.Tensor.__dlpack_device__ = dlpack_device
     torch.Tensor.device_tensor_layout = device_tensor_layout
@@ -342,8 +365,7 @@ def install() -> None:
     torch._tensor_str._add_suffixes = add_suffixes
     torch.amp.GradScaler.unscale_ = unscale_
 
-    empty.__name__ = empty.__qualname__ = "empty"
-    empty.__doc__ = _empty.__doc__
+    _pass_for(_empty, empty, "torch", "empty")
     torch.empty = empty
     # Places that know torch.empty by identity.
     from torch.utils._device import _device_constructors
