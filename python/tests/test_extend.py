@@ -13,6 +13,7 @@ from torch.nn import functional
 from torch_spyre import extend
 from torch_spyre.compile_backend import compiled_parts
 from torch_spyre.errors import ExtensionError
+from torch_spyre.frontend.parts import EagerStep
 from torch_spyre.ops import fallbacks
 from torch_spyre.ops.fallbacks import FallbackWarning
 
@@ -313,6 +314,22 @@ def test_errors_outside_programs_name_the_line_of_the_call():
         compiled(lambda x: ops.cube(x * 2))(x)
     (note,) = caught.value.__notes__
     assert note.startswith(f"extended.cube.default was called at {__file__}, line ")
+
+
+def test_errors_outside_programs_without_notes():
+    """As in Python 3.10, whose exceptions have no ``add_note``."""
+
+    class NoNotes(Exception):
+        @property
+        def add_note(self):
+            raise AttributeError("add_note")
+
+    def fails():
+        raise NoNotes("nothing there")
+
+    step = EagerStep(torch.fx.Graph().call_function(fails))
+    with pytest.raises(NoNotes, match="nothing there"):
+        step.run({})
 
 
 def test_run_on_cpu():

@@ -513,8 +513,10 @@ class EagerStep:
         try:
             env[node] = node.target(*args, **kwargs)
         except Exception as error:
-            file, line = _user_line(node)
-            error.add_note(f"{node.target} was called at {file}, line {line}")
+            # Python 3.10 has no notes.
+            if hasattr(error, "add_note"):
+                file, line = _user_line(node)
+                error.add_note(f"{node.target} was called at {file}, line {line}")
             raise
         finally:
             _C.set_source_line("", 0)
