@@ -50,6 +50,21 @@ def test_host_graphs_go_to_inductor(chosen):
     assert chosen[2][1] == {"size_asserts": True}
 
 
+def test_options_of_ours_on_host_graphs_warn_once(chosen, monkeypatch):
+    monkeypatch.setattr(dynamo, "_warned", set())
+    given = {"cores": 4, "mode": "reference", "size_asserts": True}
+    with pytest.warns(UserWarning, match="of spyre without effect.*: cores, mode$"):
+        torch.compile(lambda x: x + 1, options=given)(torch.ones(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.compile(lambda x: x + 2, options=given)(torch.ones(3))
+        torch.compile(lambda x: x + 3, options={"cores": 4})(
+            torch.ones(3, device="spyre")
+        )
+    host = ("inductor", {"size_asserts": True})
+    assert chosen == [host, host, ("spyre", {"options": {"cores": 4}})]
+
+
 def test_another_default_of_the_user_stays():
     torch.compiler.set_default_backend("eager")
     try:

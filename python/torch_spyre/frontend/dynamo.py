@@ -68,13 +68,16 @@ def _warn_of_ignored(names: Iterable[str]) -> None:
     from torch._inductor import list_mode_options
 
     modes = {name for options in list_mode_options().values() for name in options}
-    ignored = sorted({n.replace("-", "_") for n in names} - modes - _warned)
-    _warned.update(ignored)
-    if ignored:
-        warnings.warn(
-            f"options of Inductor without effect on spyre: {', '.join(ignored)}",
-            stacklevel=3,
-        )
+    ignored = {name.replace("-", "_") for name in names} - modes
+    _warn_once("options of Inductor without effect on spyre", ignored)
+
+
+def _warn_once(what: str, names: Iterable[str]) -> None:
+    """Warns of those names that no such warning had yet."""
+    new = sorted({name for name in names if f"{what}: {name}" not in _warned})
+    _warned.update(f"{what}: {name}" for name in new)
+    if new:
+        warnings.warn(f"{what}: {', '.join(new)}", stacklevel=3)
 
 
 def _wrap_inductor() -> None:
@@ -111,6 +114,10 @@ def _wrap_inductor() -> None:
                 self.has_met_spyre = True
                 _warn_of_ignored({*self.config, *(config_patches or ())})
                 return _compile_on_spyre(model_, inputs_, self.own_options)
+            # Next to graphs on spyre, small ones of the host are nothing to warn of.
+            if not self.has_met_spyre:
+                what = "options of spyre without effect on graphs of other devices"
+                _warn_once(what, self.own_options)
             return super().__call__(model_, inputs_, config_patches=config_patches)
 
         def get_compiler_config(self) -> dict[str, Any]:
