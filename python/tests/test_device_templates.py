@@ -31,9 +31,15 @@ def _run(info, module_input, training, device):
             return value
         return value.detach().to(device).requires_grad_(value.requires_grad)
 
+    def narrow(value):
+        # The database has samples of fractional pools in double for all types.
+        is_double = isinstance(value, torch.Tensor) and value.dtype == torch.float64
+        return value.float() if is_double else value
+
     made, given = module_input.constructor_input, module_input.forward_input
+    made = tree_map(narrow, (made.args, made.kwargs))
     torch.manual_seed(0)
-    module = info.module_cls(*made.args, **made.kwargs).to(device).train(training)
+    module = info.module_cls(*made[0], **made[1]).to(device).train(training)
     args, kwargs = tree_map(move, (given.args, given.kwargs))
     results = _tensors(module(*args, **kwargs))
     wanted = [r for r in results if r.requires_grad]
@@ -57,18 +63,13 @@ class TestModules(TestCase):
         train_eval_mode=TrainEvalMode.train_only,
     )
     def test_modules(self, device, dtype, module_info, training):
-        inputs = module_info.module_inputs_func(
+        first, *_ = module_info.module_inputs_func(
             module_info, device="cpu", dtype=dtype, requires_grad=True, training=True
         )
-        for module_input in inputs[:1]:
-            if module_input.forward_input is None:
-                continue
-            try:
-                wanted = _run(module_info, module_input, training, "cpu")
-            except Exception:  # not a call that the CPU takes
-                continue
-            found = _run(module_info, module_input, training, device)
-            self.assertEqual(found, wanted, rtol=1e-3, atol=1e-4)
+        wanted = _run(module_info, first, training, "cpu")
+        self.assertTrue(wanted[0])
+        found = _run(module_info, first, training, device)
+        self.assertEqual(found, wanted, rtol=1e-3, atol=1e-4)
 
 
 def _minimise(info, optim_input, device):

@@ -216,6 +216,13 @@ def test_classes_are_asked_about_the_functions_that_users_know():
         assert type(call()) is _Asked and _Asked.seen[0] is function
 
 
+@pytest.mark.parametrize("device", ["cpu", "spyre"])
+def test_lazy_modules_move_before_they_know_their_sizes(device):
+    moved = nn.LazyLinear(3).to(device)
+    moved(torch.ones(2, 5, device=device))
+    assert moved.weight.device.type == device and moved.weight.shape == (3, 5)
+
+
 def test_a_default_device_is_for_tensors_without_a_layout():
     layout = _C.SpyreTensorLayout([2, 64], H)
     with torch.device("cpu"):

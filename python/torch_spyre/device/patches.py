@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 from torch._prims_common import make_contiguous_strides_for
+from torch.nn.parameter import UninitializedTensorMixin, is_lazy
 from torch.overrides import handle_torch_function, has_torch_function
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
@@ -46,7 +47,7 @@ def linear_weights(module: torch.nn.Module) -> frozenset[int]:
 
     Those that a module of another kind shares stay as they are: ``nn.Embedding``
     selects rows of its weight, and would copy the whole of it first. Quantized weights,
-    which wrap other tensors, move these by themselves.
+    which wrap other tensors, move these by themselves. Lazy ones have no sizes yet.
     """
     parts = list(module.modules())
     shared = {
@@ -66,6 +67,7 @@ def linear_weights(module: torch.nn.Module) -> frozenset[int]:
         id(weight)
         for weight in weights
         if weight is not None
+        and not is_lazy(weight)
         and not is_traceable_wrapper_subclass(weight)
         and weight.dim() == 2
         and id(weight) not in shared
@@ -357,6 +359,8 @@ def install() -> None:
     warnings.simplefilter("once", _C.FallbackWarning, append=True)
     _pass_for(_tensor_to, to, "torch", "Tensor.to")
     torch.Tensor.to = to
+    # Where lazy modules know it by identity.
+    UninitializedTensorMixin._allowed_methods.append(to)
     torch.Tensor.__dlpack_device__ = dlpack_device
     torch.Tensor.device_tensor_layout = device_tensor_layout
     torch.nn.Module.to = module_to
