@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compile cache in memory and on disk; what dumps leave behind."""
 
+import gc
 import json
 import os
 import subprocess
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -146,6 +148,21 @@ def test_same_key_compiles_once(tmp_path, monkeypatch):
     assert cached_files(tmp_path) == []
     compiled(lambda x: x * 3 + 1)(x)
     assert len(seen) == 5
+
+
+def test_clear_cache_forgets_what_is_listed(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPYRE_CACHE_DIR", str(tmp_path))
+    x = values((5, 70), torch.float16).to("spyre")
+    function = compiled(lambda x: x * 3 + 1)
+    expected = function(x).cpu()
+    part = weakref.ref(compiled_parts()[-1])
+    torch_spyre.clear_cache()
+    assert compiled_parts() == []
+    assert_exact(function(x).cpu(), expected)
+    del function
+    torch._dynamo.reset()
+    gc.collect()
+    assert part() is None
 
 
 def test_other_files_survive_clear_cache(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Users' hints: named dimensions, tiles and work divisions."""
 
+import gc
 import re
 
 import pytest
@@ -18,7 +19,7 @@ from torch_spyre import _C
 from torch_spyre._inductor import get_op_hints
 from torch_spyre._inductor.errors import Unsupported
 from torch_spyre.compile_backend import compiled_parts
-from torch_spyre.frontend import cache
+from torch_spyre.frontend import cache, hints
 from torch_spyre.logging_config import get_logger
 
 pytestmark = pytest.mark.usefixtures("no_fallback")
@@ -126,6 +127,19 @@ def test_hints_of_equal_operations_and_of_later_traces(listen):
         double = x.cpu() + x.cpu()
         assert_exact(result.cpu(), (double.to("spyre") * double.to("spyre")).cpu())
         records.clear()
+
+
+def test_names_go_with_their_storages():
+    x = half(64, 65).to("spyre")
+    torch_spyre.name_tensor_dims(x, ["rows", "columns"])
+    torch_spyre.name_tensor_dims(x, ["M", "N"])
+    view, identity = x[:5], _C.tensor_info(x)[0]
+    del x
+    gc.collect()
+    assert hints.names_of(identity) == ((("M", 64),), (("N", 65),))
+    del view
+    gc.collect()
+    assert not hints._names
 
 
 def test_no_hint_changes_nothing():

@@ -34,6 +34,8 @@ from torch_spyre._inductor import config
 from torch_spyre.logging_config import set_log_level
 
 _in_memory: dict[str, Any] = {}
+#: What ``parts.compiled_parts()`` lists.
+parts: list[Any] = []
 _is_counted: ContextVar[bool] = ContextVar("is_counted", default=False)
 #: Folders of the fresh_cache() contexts that are open, innermost last.
 _fresh: list[Path] = []
@@ -60,8 +62,12 @@ def cache_dir() -> Path:
 
 
 def forget_loaded() -> None:
-    """Forget every compiled program in this process; those on disk stay."""
+    """Forget every compiled program in this process; those on disk stay.
+
+    What a compiled function has stays with it, but is not listed any more.
+    """
     _in_memory.clear()
+    parts.clear()
     _C._forget_eager_programs()
 
 

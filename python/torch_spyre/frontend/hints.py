@@ -15,6 +15,7 @@ named M. Names follow the data through operators and views::
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -44,7 +45,8 @@ _OTHERS = "others"
 _WRONG = "wrong"
 
 _declared: dict[str, int] = {}
-#: Identity of a storage -> names and sizes of the parts of each home dimension.
+#: Identity of a storage -> names and sizes of the parts of each home dimension, for as
+#: long as it is alive.
 _names: dict[int, tuple[tuple[tuple[str, int], ...], ...]] = {}
 
 
@@ -107,6 +109,9 @@ def name_tensor_dims(tensor: torch.Tensor, names: Iterable[str]) -> torch.Tensor
             f"names {remaining} are left over; the storage has sizes {tuple(sizes)}: "
             "give one name per dimension, or declare the sizes of its parts"
         )
+    if identity not in _names:
+        forget = weakref.finalize(tensor.untyped_storage(), _names.pop, identity, None)
+        forget.atexit = False
     _names[identity] = tuple(dims)
     return tensor
 
@@ -241,6 +246,9 @@ def check_hints(nodes: Sequence[Node], options: Mapping[str, Any]) -> None:
     """
     for node in nodes:
         _check(_hints_of(node))
+    followed = list(_followed(nodes, options))
+    if not followed:
+        return
     known = {*_declared}
     for dims in _names.values():
         known.update(name for dim in dims for name, _ in dim)
@@ -248,7 +256,7 @@ def check_hints(nodes: Sequence[Node], options: Mapping[str, Any]) -> None:
     for node in nodes[0].graph.nodes if nodes else ():
         for hint in _hints_of(node):
             known.update(hint.get("named_dims", ()))
-    for _, _, hint in _followed(nodes, options):
+    for _, _, hint in followed:
         if hint["dim"] not in known:
             raise KeyError(
                 f"a hint names dimension {hint['dim']!r}, which no "

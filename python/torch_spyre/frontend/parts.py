@@ -47,7 +47,6 @@ compiling = threading.RLock()
 
 _log = logging.getLogger("spyre.inductor")
 _lowering_log = logging.getLogger("spyre.inductor.lowering")
-_programs: list[CompiledPart] = []
 _refusals: Counter[tuple[str, str]] = Counter()
 
 
@@ -63,12 +62,15 @@ def is_for_superdsc(options: Mapping[str, Any]) -> bool:
 
 def remember(part: CompiledPart) -> None:
     """Adds a part to those that compiled_parts() lists."""
-    _programs.append(part)
+    cache.parts.append(part)
 
 
 def compiled_parts() -> list[CompiledPart]:
-    """Every part that this process has compiled, or loaded from disk, in order."""
-    return list(_programs)
+    """Every part that this process has compiled, or loaded from disk, in order.
+
+    Those of functions that are gone, too, until ``clear_cache()``: callers count them.
+    """
+    return list(cache.parts)
 
 
 @dataclass
