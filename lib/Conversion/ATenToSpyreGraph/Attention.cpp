@@ -40,12 +40,10 @@ static void checkAttention(const ATenCall &c, Value query, Value key,
               "the number of heads or their width varies");
   if (!mask)
     return;
-  c.require(rankOf(mask) <= 4, "the mask has more than four dimensions");
-  int64_t scores[] = {q[0], q[1], q[2], k[2]};
-  for (auto [extent, full] :
-       llvm::zip(llvm::reverse(shapeOf(mask)), llvm::reverse(scores)))
-    c.require(extent == 1 || extent == full,
-              "the mask does not broadcast to the scores");
+  c.require(AttentionOp::isMaskShape(shapeOf(mask), {q[0], q[1], q[2], k[2]}),
+            "the mask does not broadcast to the scores");
+  c.require(AttentionOp::isMaskElementType(elementOf(mask)),
+            "the mask is neither boolean nor of floats of more than 8 bits");
 }
 
 AttentionResults aten::buildAttention(const ATenCall &c, Value query, Value key,

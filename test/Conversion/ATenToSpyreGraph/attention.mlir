@@ -38,3 +38,21 @@ func.func @mask(%q: tensor<1x2x63x64xf16>, %m: tensor<63x64xf16>) -> tensor<1x2x
   %0 = "aten.scaled_dot_product_attention.default"(%q, %q, %q, %m) : (tensor<1x2x63x64xf16>, tensor<1x2x63x64xf16>, tensor<1x2x63x64xf16>, tensor<63x64xf16>) -> tensor<1x2x63x64xf16>
   return %0 : tensor<1x2x63x64xf16>
 }
+
+// -----
+
+func.func @mask_rank(%q: tensor<1x2x64x64xf16>, %m: tensor<1x1x1x64x64xf16>) -> tensor<1x2x64x64xf16> {
+  // ATEN-TO-SG-C1
+  // expected-error @+1 {{the mask does not broadcast to the scores}}
+  %0 = "aten.scaled_dot_product_attention.default"(%q, %q, %q, %m) : (tensor<1x2x64x64xf16>, tensor<1x2x64x64xf16>, tensor<1x2x64x64xf16>, tensor<1x1x1x64x64xf16>) -> tensor<1x2x64x64xf16>
+  return %0 : tensor<1x2x64x64xf16>
+}
+
+// -----
+
+func.func @mask_integers(%q: tensor<1x2x64x64xf16>, %m: tensor<64x64xi64>) -> tensor<1x2x64x64xf16> {
+  // ATEN-TO-SG-C1
+  // expected-error @+1 {{the mask is neither boolean nor of floats of more than 8 bits}}
+  %0 = "aten.scaled_dot_product_attention.default"(%q, %q, %q, %m) : (tensor<1x2x64x64xf16>, tensor<1x2x64x64xf16>, tensor<1x2x64x64xf16>, tensor<64x64xi64>) -> tensor<1x2x64x64xf16>
+  return %0 : tensor<1x2x64x64xf16>
+}

@@ -86,3 +86,85 @@ func.func @attention_backward_logsumexp(%q: tensor<1x2x4x8xf16>, %l: tensor<1x2x
     -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
   return
 }
+
+// -----
+
+func.func @attention_mask_rank(%q: tensor<1x4x4x8xf16>, %m: tensor<1x1x1x4x4xf16>) {
+  // SG-ATTENTION-C1
+  // expected-error @+1 {{mask must broadcast to the scores [1, 4, 4, 4], but is 'tensor<1x1x1x4x4xf16>'}}
+  %0, %1 = spyre_graph.attention %q, %q, %q mask(%m : tensor<1x1x1x4x4xf16>) {scale = 1.0 : f64}
+    : tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16> -> tensor<1x4x4x8xf16>, tensor<1x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_mask_larger(%q: tensor<1x4x4x8xf16>, %m: tensor<7x9xf16>) {
+  // SG-ATTENTION-C1
+  // expected-error @+1 {{mask must broadcast to the scores [1, 4, 4, 4], but is 'tensor<7x9xf16>'}}
+  %0, %1 = spyre_graph.attention %q, %q, %q mask(%m : tensor<7x9xf16>) {scale = 1.0 : f64}
+    : tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16> -> tensor<1x4x4x8xf16>, tensor<1x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_mask_heads(%q: tensor<1x4x4x8xf16>, %m: tensor<3x4x4xf16>) {
+  // SG-ATTENTION-C1
+  // expected-error @+1 {{mask must broadcast to the scores [1, 4, 4, 4], but is 'tensor<3x4x4xf16>'}}
+  %0, %1 = spyre_graph.attention %q, %q, %q mask(%m : tensor<3x4x4xf16>) {scale = 1.0 : f64}
+    : tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16> -> tensor<1x4x4x8xf16>, tensor<1x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_mask_dynamic(%q: tensor<1x4x4x8xf16>, %m: tensor<?x4xf16>) {
+  // SG-ATTENTION-C1
+  // expected-error @+1 {{mask must broadcast to the scores [1, 4, 4, 4], but is 'tensor<?x4xf16>'}}
+  %0, %1 = spyre_graph.attention %q, %q, %q mask(%m : tensor<?x4xf16>) {scale = 1.0 : f64}
+    : tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16> -> tensor<1x4x4x8xf16>, tensor<1x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_mask_integers(%q: tensor<1x4x4x8xf16>, %m: tensor<4x4xi64>) {
+  // SG-ATTENTION-C2
+  // expected-error @+1 {{mask must be of i1, or of floats of more than 8 bits, but is 'tensor<4x4xi64>'}}
+  %0, %1 = spyre_graph.attention %q, %q, %q mask(%m : tensor<4x4xi64>) {scale = 1.0 : f64}
+    : tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16> -> tensor<1x4x4x8xf16>, tensor<1x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_mask_float8(%q: tensor<1x4x4x8xf16>, %m: tensor<4x4xf8E4M3FN>) {
+  // SG-ATTENTION-C2
+  // expected-error @+1 {{mask must be of i1, or of floats of more than 8 bits, but is 'tensor<4x4xf8E4M3FN>'}}
+  %0, %1 = spyre_graph.attention %q, %q, %q mask(%m : tensor<4x4xf8E4M3FN>) {scale = 1.0 : f64}
+    : tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16> -> tensor<1x4x4x8xf16>, tensor<1x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_backward_mask_rank(%q: tensor<1x4x4x8xf16>, %l: tensor<1x4x4xf32>, %m: tensor<2x1x1x4x4xi1>) {
+  // SG-ATTENTION-C1
+  // expected-error @+1 {{mask must broadcast to the scores [1, 4, 4, 4], but is 'tensor<2x1x1x4x4xi1>'}}
+  %0:3 = spyre_graph.attention_backward %q, %q, %q, %q, %q, %l mask(%m : tensor<2x1x1x4x4xi1>) {scale = 1.0 : f64}
+    : tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4xf32>
+    -> tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>
+  return
+}
+
+// -----
+
+func.func @attention_backward_mask_integers(%q: tensor<1x4x4x8xf16>, %l: tensor<1x4x4xf32>, %m: tensor<4x4xi8>) {
+  // SG-ATTENTION-C2
+  // expected-error @+1 {{mask must be of i1, or of floats of more than 8 bits, but is 'tensor<4x4xi8>'}}
+  %0:3 = spyre_graph.attention_backward %q, %q, %q, %q, %q, %l mask(%m : tensor<4x4xi8>) {scale = 1.0 : f64}
+    : tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4xf32>
+    -> tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>
+  return
+}

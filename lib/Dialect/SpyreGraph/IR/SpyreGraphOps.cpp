@@ -5,6 +5,7 @@
 #include "DeviceNames.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "mlir/Dialect/Traits.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -412,9 +413,23 @@ LogicalResult RmsNormOp::verify() {
                     getNumDims());
 }
 
+bool AttentionOp::isMaskElementType(Type type) {
+  auto number = dyn_cast<FloatType>(type);
+  return type.isInteger(1) || (number && number.getWidth() > 8);
+}
+
+bool AttentionOp::isMaskShape(ArrayRef<int64_t> mask,
+                              ArrayRef<int64_t> scores) {
+  SmallVector<int64_t> both;
+  return ShapedType::isStaticShape(mask) &&
+         OpTrait::util::getBroadcastedShape(mask, scores, both) &&
+         ArrayRef<int64_t>(both) == scores;
+}
+
 /// Checks the operands that attention and its backward share.
 static LogicalResult verifyAttention(Operation *op, RankedTensorType q,
-                                     RankedTensorType k, RankedTensorType v) {
+                                     RankedTensorType k, RankedTensorType v,
+                                     Value mask) {
   if (q.getRank() != 4 || k.getRank() != 4 || v.getRank() != 4)
     return op->emitOpError()
            << "query, key and value must have rank 4, but are " << q << ", "
@@ -431,13 +446,27 @@ static LogicalResult verifyAttention(Operation *op, RankedTensorType q,
   if (k.getDimSize(2) != v.getDimSize(2) || k.getDimSize(3) != q.getDimSize(3))
     return op->emitOpError()
            << "shapes " << q << ", " << k << ", " << v << " do not agree";
+  if (!mask)
+    return success();
+  RankedTensorType maskType = tensorType(mask);
+  // SG-ATTENTION-C1
+  SmallVector<int64_t> scores{q.getDimSize(0), q.getDimSize(1), q.getDimSize(2),
+                              k.getDimSize(2)};
+  if (!AttentionOp::isMaskShape(maskType.getShape(), scores))
+    return op->emitOpError() << "mask must broadcast to the scores [" << scores
+                             << "], but is " << maskType;
+  // SG-ATTENTION-C2
+  if (!AttentionOp::isMaskElementType(maskType.getElementType()))
+    return op->emitOpError() << "mask must be of i1, or of floats of more than "
+                                "8 bits, but is "
+                             << maskType;
   return success();
 }
 
 LogicalResult AttentionOp::verify() {
   RankedTensorType q = tensorType(getQuery()), k = tensorType(getKey()),
                    v = tensorType(getValue());
-  if (failed(verifyAttention(*this, q, k, v)))
+  if (failed(verifyAttention(*this, q, k, v, getMask())))
     return failure();
   SmallVector<int64_t> outShape{q.getDimSize(0), q.getDimSize(1),
                                 q.getDimSize(2), v.getDimSize(3)};
@@ -456,7 +485,7 @@ LogicalResult AttentionOp::verify() {
 LogicalResult AttentionBackwardOp::verify() {
   RankedTensorType q = tensorType(getQuery()), k = tensorType(getKey()),
                    v = tensorType(getValue());
-  if (failed(verifyAttention(*this, q, k, v)))
+  if (failed(verifyAttention(*this, q, k, v, getMask())))
     return failure();
   if (tensorType(getGradQuery()).getShape() != q.getShape() ||
       tensorType(getGradKey()).getShape() != k.getShape() ||

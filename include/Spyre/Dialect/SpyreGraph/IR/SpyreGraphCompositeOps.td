@@ -60,6 +60,10 @@ def SpyreGraph_AttentionOp : SpyreGraph_Composite<"attention"> {
     Hk (grouped queries); `mask`, boolean (true: keep) or additive, broadcasts
     to [B, H, L, S]; `causal` keeps s <= l. Results: output [B, H, L, Ev] and
     the log-sum-exp of the scaled scores, f32 [B, H, L].
+
+    Constraints, also of `attention_backward`:
+    - SG-ATTENTION-C1: the shape of `mask` broadcasts to [B, H, L, S].
+    - SG-ATTENTION-C2: `mask` is of i1, or of floats of more than 8 bits.
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key,
                        AnyRankedTensor:$value, Optional<AnyRankedTensor>:$mask,
@@ -69,6 +73,14 @@ def SpyreGraph_AttentionOp : SpyreGraph_Composite<"attention"> {
     $query `,` $key `,` $value (`mask` `(` $mask^ `:` type($mask) `)`)? attr-dict
     `:` type($query) `,` type($key) `,` type($value)
     `->` type($result) `,` type($logsumexp)
+  }];
+  let extraClassDeclaration = [{
+    /// Whether a mask may have elements of `type` (SG-ATTENTION-C2).
+    static bool isMaskElementType(::mlir::Type type);
+    /// Whether a mask of scores [B, H, L, S] may have this shape
+    /// (SG-ATTENTION-C1).
+    static bool isMaskShape(::llvm::ArrayRef<int64_t> mask,
+                            ::llvm::ArrayRef<int64_t> scores);
   }];
   let hasVerifier = 1;
 }
