@@ -45,6 +45,32 @@ func.func @f(%x: memref<4x64xf16>) {
 
 // -----
 
+// SG-DIVISION-C1
+// expected-error@+1 {{splits must be positive and chunks not negative, but are [1, 0] and [4, 64]}}
+#d = #spyre_graph.division<splits = [1, 0], chunks = [4, 64]>
+
+// -----
+
+// SG-DIVISION-C1
+// expected-error@+1 {{splits must be positive and chunks not negative, but are [1, 1] and [-4, 64]}}
+#d = #spyre_graph.division<splits = [1, 1], chunks = [-4, 64]>
+
+// -----
+
+// (2^32 + 1) x 2^32 is 2^32 in 64 bits, and so would cover the 64 rows.
+// SG-DIVISION-C6
+// expected-error@+1 {{division into [4294967297, 1] slices of [4294967296, 64] iterations has more cores or iterations than 63 bits can count}}
+#d = #spyre_graph.division<splits = [4294967297, 1], chunks = [4294967296, 64]>
+
+// -----
+
+// 2^32 x 2^32 cores are 0 in 64 bits.
+// SG-DIVISION-C6
+// expected-error@+1 {{division into [4294967296, 4294967296] slices of [1, 1] iterations has more cores or iterations than 63 bits can count}}
+#d = #spyre_graph.division<splits = [4294967296, 4294967296], chunks = [1, 1]>
+
+// -----
+
 // SG-DIVISION-C2
 func.func @f(%x: memref<4x64xf16>) {
   // expected-error@+1 {{3 slices of 2 iterations do not cover loop dimension 0 of extent 4 without an empty slice}}

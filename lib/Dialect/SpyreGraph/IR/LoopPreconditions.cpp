@@ -296,10 +296,7 @@ LogicalResult spyre_graph::detail::verifyReshard(SpyreOpInterface op,
       (order.empty() ||
        (order.size() == extents.size() && isPermutationVector(order)));
   for (unsigned dim = 0; isValid && dim < extents.size(); ++dim)
-    isValid = splits[dim] >= 1 && chunks[dim] >= 0 &&
-              (splits[dim] - 1) * chunks[dim] <=
-                  std::max<int64_t>(extents[dim] - 1, 0) &&
-              splits[dim] * chunks[dim] >= extents[dim] &&
+    isValid = source.covers(dim, extents[dim]) &&
               (splits[dim] == 1 || maps[0].isFunctionOfDim(dim));
   if (!isValid)
     return op->emitOpError()

@@ -354,7 +354,32 @@ SizeSymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 // WorkDivisionAttr
 //===----------------------------------------------------------------------===//
 
+LogicalResult
+WorkDivisionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                         ArrayRef<int64_t> splits, ArrayRef<int64_t> chunks,
+                         ArrayRef<int64_t>, AffineMap) {
+  // SG-DIVISION-C1
+  if (llvm::any_of(splits, [](int64_t split) { return split < 1; }) ||
+      llvm::any_of(chunks, [](int64_t chunk) { return chunk < 0; }))
+    return emitError()
+           << "splits must be positive and chunks not negative, but are ["
+           << splits << "] and [" << chunks << "]";
+  // SG-DIVISION-C6
+  int64_t cores = 1, iterations;
+  bool overflows = false;
+  for (int64_t split : splits)
+    overflows |= llvm::MulOverflow(cores, split, cores);
+  for (auto [split, chunk] : llvm::zip(splits, chunks))
+    overflows |= llvm::MulOverflow(split, chunk, iterations);
+  if (overflows)
+    return emitError() << "division into [" << splits << "] slices of ["
+                       << chunks << "] iterations has more cores or "
+                       << "iterations than 63 bits can count";
+  return success();
+}
+
 Attribute WorkDivisionAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
   SmallVector<int64_t> splits, chunks, order;
   AffineMapAttr chunkMap;
   if (parser.parseLess() || parser.parseKeyword("splits") ||
@@ -374,8 +399,9 @@ Attribute WorkDivisionAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), splits, chunks, order,
-             chunkMap ? chunkMap.getValue() : AffineMap());
+  return parser.getChecked<WorkDivisionAttr>(
+      loc, parser.getContext(), splits, chunks, order,
+      chunkMap ? chunkMap.getValue() : AffineMap());
 }
 
 void WorkDivisionAttr::print(AsmPrinter &printer) const {
@@ -394,6 +420,12 @@ void WorkDivisionAttr::print(AsmPrinter &printer) const {
 
 WorkDivisionAttr WorkDivisionAttr::withChunkMap(AffineMap map) const {
   return get(getContext(), getSplits(), getChunks(), getOrder(), map);
+}
+
+bool WorkDivisionAttr::covers(unsigned dim, int64_t extent) const {
+  int64_t split = getSplits()[dim], chunk = getChunks()[dim];
+  return (split - 1) * chunk <= std::max<int64_t>(extent - 1, 0) &&
+         split * chunk >= extent;
 }
 
 int64_t WorkDivisionAttr::getNumCores() const {

@@ -194,12 +194,8 @@ static LogicalResult verifyDivision(SpyreOpInterface op,
   SmallVector<int64_t> strides = division.getCoreStrides();
   std::optional<unsigned> splitReduction;
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
-    // SG-DIVISION-C1, SG-DIVISION-C2
-    bool valid = splits[dim] >= 1 && chunks[dim] >= 0 &&
-                 (splits[dim] - 1) * chunks[dim] <=
-                     std::max<int64_t>(extents[dim] - 1, 0) &&
-                 splits[dim] * chunks[dim] >= extents[dim];
-    if (!valid)
+    // SG-DIVISION-C2
+    if (!division.covers(dim, extents[dim]))
       return op->emitOpError()
              << splits[dim] << " slices of " << chunks[dim]
              << " iterations do not cover loop dimension " << dim

@@ -641,8 +641,12 @@ LogicalResult Raiser::raise(const Execution &execution,
   }
   attributes.set("maps", builder.getAffineMapArrayAttr(maps));
   attributes.set("extents", builder.getDenseI64ArrayAttr(extents));
-  attributes.set("division",
-                 WorkDivisionAttr::get(context, splits, chunks, coreOrder));
+  auto division = WorkDivisionAttr::getChecked(
+      [&] { return emitError(loc); }, context, ArrayRef<int64_t>(splits),
+      ArrayRef<int64_t>(chunks), ArrayRef<int64_t>(coreOrder));
+  if (!division)
+    return failure();
+  attributes.set("division", division);
   setSizes(sdsc, attributes);
   return verify(createDeviceOp(builder, loc, operation->name,
                                ArrayRef(values).drop_back(), values.back(),

@@ -156,6 +156,8 @@ def SpyreGraph_WorkDivisionAttr : SpyreGraph_Attr<"WorkDivision", "division"> {
       are neighbours on the ring.
     - SG-DIVISION-C5: an operation with an `extent_map` has a division with a
       `chunk_map` (SG-SYMBOL-C2), and no other has.
+    - SG-DIVISION-C6: the product of all splits, and splits x chunks of each
+      dimension, fit 63 bits.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$splits,
                         ArrayRefParameter<"int64_t">:$chunks,
@@ -174,7 +176,11 @@ def SpyreGraph_WorkDivisionAttr : SpyreGraph_Attr<"WorkDivision", "division"> {
     }]>];
   // Written by hand because the lists of an op without loops are empty.
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    /// Whether the slices of loop dimension `dim` cover its iterations, and none
+    /// is empty unless there are none (SG-DIVISION-C2).
+    bool covers(unsigned dim, int64_t extent) const;
     /// The number of cores that have work.
     int64_t getNumCores() const;
     /// How many cores before which one step of each loop dimension's slice

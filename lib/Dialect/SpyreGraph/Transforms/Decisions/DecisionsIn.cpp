@@ -300,7 +300,16 @@ private:
              << "its " << name << " in '" << file.getValue()
              << "' needs splits and chunks, " << numLoops
              << " numbers each, and as many if it has an order";
-    return WorkDivisionAttr::get(&getContext(), splits, chunks, order);
+    auto attribute = WorkDivisionAttr::getChecked(
+        [&] {
+          return op->emitOpError()
+                 << "its " << name << " in '" << file.getValue() << "': ";
+        },
+        &getContext(), ArrayRef<int64_t>(splits), ArrayRef<int64_t>(chunks),
+        ArrayRef<int64_t>(order));
+    if (!attribute)
+      return failure();
+    return attribute;
   }
 
   //===--------------------------------------------------------------------===//
