@@ -67,6 +67,12 @@
 // RUN: %{edit} %t/place.json buffers.0.placement=4096
 // RUN: not %{plan} decisions-in=%t/place.json" 2>&1 | FileCheck %s --check-prefix=PLACE
 // PLACE: error: 'memref.alloc' op its placement in '{{.*}}place.json' needs a space, pool or lx, an offset, and in lx 2 local extents
+// RUN: %{edit} %t/none.json 'ops.exp.division={"splits":[0,1],"chunks":[130,192]}'
+// RUN: not %{plan} decisions-in=%t/none.json" 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: 'spyre_graph.exp' op its division in '{{.*}}none.json': splits must be positive and chunks not negative, but are [0, 1] and [130, 192]
+// RUN: %{edit} %t/low.json buffers.0.placement.offset=-128
+// RUN: not %{plan} decisions-in=%t/low.json" 2>&1 | FileCheck %s --check-prefix=LOW
+// LOW: error: 'memref.alloc' op its placement in '{{.*}}low.json': offset -128 is not a multiple of 128 bytes from 0 on
 // RUN: %{edit} %t/size.json pool_size=true
 // RUN: not %{plan} decisions-in=%t/size.json" 2>&1 | FileCheck %s --check-prefix=SIZE
 // SIZE: error: decisions file '{{.*}}size.json': pool_size of function 'main' is not a number of bytes

@@ -131,6 +131,48 @@ func.func @f(%x: memref<4x64xf16>, %y: memref<4xf16>) {
 
 // -----
 
+// SG-PLACEMENT-C1
+// expected-error@+1 {{offset -128 is not a multiple of 128 bytes from 0 on}}
+#p = #spyre_graph.placement<pool, offset = -128>
+
+// -----
+
+// SG-PLACEMENT-C1
+// expected-error@+1 {{offset 64 is not a multiple of 128 bytes from 0 on}}
+#p = #spyre_graph.placement<lx, offset = 64, local = [4, 64]>
+
+// -----
+
+// SG-PLACEMENT-C2
+// expected-error@+1 {{local elements must be positive, but are [4, 0]}}
+#p = #spyre_graph.placement<lx, offset = 0, local = [4, 0]>
+
+// -----
+
+// SG-PLACEMENT-C2
+// expected-error@+1 {{local elements [4, 64] are for lx only}}
+#p = #spyre_graph.placement<pool, offset = 0, local = [4, 64]>
+
+// -----
+
+// SG-PLACEMENT-C3
+func.func @f() {
+  // expected-error@+1 {{placement in LX has 1 local extents for 2 dimensions}}
+  %0 = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [4]>} : memref<4x64xf16>
+  return
+}
+
+// -----
+
+// SG-PLACEMENT-C3
+func.func @f() {
+  // expected-error@+1 {{spyre_graph.placement must be a #spyre_graph.placement on a memref.alloc, but is 0 : i64}}
+  %0 = memref.alloc() {spyre_graph.placement = 0} : memref<4x64xf16>
+  return
+}
+
+// -----
+
 // SG-VIEW-C1
 func.func @f(%x: tensor<4x64xf16>) -> tensor<64x4xf16> {
   // expected-error@+1 {{map must take 2 coordinates to 2, but is affine_map<(d0) -> (d0, 0)>}}

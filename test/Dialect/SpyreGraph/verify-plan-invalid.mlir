@@ -157,20 +157,6 @@ func.func @unplaced(%x: memref<4x64xf16, #l>) {
 #d = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
 
 // SG-PLAN-C5
-func.func @misaligned(%x: memref<4x64xf16, #l>) attributes {spyre_graph.pool_size = 1024 : i64} {
-  // expected-error @+1 {{offset 64 is not a multiple of 128}}
-  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 64>} : memref<4x64xf16, #l>
-  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
-  return
-}
-
-// -----
-
-#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
-#id = affine_map<(i, j) -> (i, j)>
-#d = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
-
-// SG-PLAN-C5
 func.func @outside_pool(%x: memref<4x64xf16, #l>) attributes {spyre_graph.pool_size = 512 : i64} {
   // expected-error @+1 {{bytes 128 to 640 are outside the pool of 512 bytes}}
   %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 128>} : memref<4x64xf16, #l>

@@ -462,6 +462,28 @@ WorkDivisionAttr WorkDivisionAttr::getWithFirst(MLIRContext *context,
 }
 
 //===----------------------------------------------------------------------===//
+// PlacementAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+PlacementAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                      MemorySpace space, int64_t offset,
+                      ArrayRef<int64_t> local) {
+  // SG-PLACEMENT-C1
+  if (offset < 0 || offset % ::spyre::kStickBytes != 0)
+    return emitError() << "offset " << offset << " is not a multiple of "
+                       << ::spyre::kStickBytes << " bytes from 0 on";
+  // SG-PLACEMENT-C2
+  if (space == MemorySpace::pool && !local.empty())
+    return emitError() << "local elements [" << local
+                       << "] are for lx only; the pool is not local to a core";
+  if (llvm::any_of(local, [](int64_t size) { return size < 1; }))
+    return emitError() << "local elements must be positive, but are [" << local
+                       << "]";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Target
 //===----------------------------------------------------------------------===//
 

@@ -54,6 +54,24 @@ LayoutAttrInterface spyre_graph::getLayout(Type type) {
   return nullptr;
 }
 
+/// SG-PLACEMENT-C3
+static LogicalResult verifyPlacement(Operation *op, Attribute attribute) {
+  auto placement = dyn_cast<PlacementAttr>(attribute);
+  auto alloc = dyn_cast<memref::AllocOp>(op);
+  if (!placement || !alloc)
+    return op->emitOpError()
+           << SpyreGraphDialect::getPlacementAttrName()
+           << " must be a #spyre_graph.placement on a memref.alloc, but is "
+           << attribute;
+  size_t numLocal = placement.getLocal().size();
+  int64_t rank = alloc.getType().getRank();
+  if (placement.getSpace() == MemorySpace::lx &&
+      static_cast<int64_t>(numLocal) != rank)
+    return op->emitOpError() << "placement in LX has " << numLocal
+                             << " local extents for " << rank << " dimensions";
+  return success();
+}
+
 LogicalResult
 SpyreGraphDialect::verifyOperationAttribute(Operation *op,
                                             NamedAttribute attribute) {
@@ -65,6 +83,8 @@ SpyreGraphDialect::verifyOperationAttribute(Operation *op,
            << " must be a target, as in #spyre_graph.target<ktir>, on a "
               "module, but is "
            << attribute.getValue();
+  if (attribute.getName() == getPlacementAttrName())
+    return verifyPlacement(op, attribute.getValue());
   // SG-SYMBOL-C1
   if (attribute.getName() == getSymbolsAttrName()) {
     auto list = dyn_cast<ArrayAttr>(attribute.getValue());

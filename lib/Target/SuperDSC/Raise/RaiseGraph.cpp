@@ -336,10 +336,13 @@ FailureOr<Value> Raiser::getBuffer(const Execution &execution,
     poolBytes =
         std::max(poolBytes, offset + geometry.sticks * ::spyre::kStickBytes);
   }
-  alloc->setAttr(SpyreGraphDialect::getPlacementAttrName(),
-                 PlacementAttr::get(context,
-                                    inLX ? MemorySpace::lx : MemorySpace::pool,
-                                    offset, local));
+  auto placement = PlacementAttr::getChecked(
+      [&] { return emitError(execution.loc) << "Tensor" << number << ": "; },
+      context, inLX ? MemorySpace::lx : MemorySpace::pool, offset,
+      ArrayRef<int64_t>(local));
+  if (!placement)
+    return failure();
+  alloc->setAttr(SpyreGraphDialect::getPlacementAttrName(), placement);
   return allocations[key] = alloc.getResult();
 }
 

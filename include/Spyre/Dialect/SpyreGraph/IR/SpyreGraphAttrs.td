@@ -208,6 +208,14 @@ def SpyreGraph_PlacementAttr : SpyreGraph_Attr<"Placement", "placement"> {
     `lx`: byte `offset` in every core's LX; each core holds the slice of at most
     `local` elements per dimension that its ops work on, in the buffer's layout
     applied to the shape `local`.
+
+    Constraints:
+    - SG-PLACEMENT-C1: `offset` is a multiple of 128 bytes, a stick, and not
+      negative.
+    - SG-PLACEMENT-C2: `local` is positive in each dimension, and `pool` has
+      none.
+    - SG-PLACEMENT-C3: `spyre_graph.placement` is a placement, on an allocation;
+      in `lx` it has as many `local` elements as that has dimensions.
   }];
   let parameters = (ins "::mlir::spyre_graph::MemorySpace":$space,
                         "int64_t":$offset,
@@ -215,6 +223,7 @@ def SpyreGraph_PlacementAttr : SpyreGraph_Attr<"Placement", "placement"> {
   let assemblyFormat = [{
     `<` $space `,` `offset` `=` $offset (`,` `local` `=` `[` $local^ `]`)? `>`
   }];
+  let genVerifyDecl = 1;
 }
 
 def SpyreGraph_TargetAttr : SpyreGraph_Attr<"Target", "target"> {

@@ -546,7 +546,7 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
       cores write the same stick, except partners in a split reduction, which
       are neighbours.
     - SG-PLAN-C4: no operation accesses an element outside a buffer.
-    - SG-PLAN-C5: every allocation has a placement, aligned to 128 bytes, that
+    - SG-PLAN-C5: every allocation has a placement (SG-PLACEMENT-C1 and C2) that
       lies inside LX or the pool.
     - SG-PLAN-C6: buffers whose lifetimes overlap do not overlap in space, unless
       one takes over the other's memory in place: then the operation at which

@@ -476,7 +476,14 @@ private:
              << type.getRank() << " local extents";
     if (*space == MemorySpace::pool)
       local.clear();
-    auto attribute = PlacementAttr::get(&getContext(), *space, *offset, local);
+    auto attribute = PlacementAttr::getChecked(
+        [&] {
+          return alloc->emitOpError()
+                 << "its placement in '" << file.getValue() << "': ";
+        },
+        &getContext(), *space, *offset, ArrayRef<int64_t>(local));
+    if (!attribute)
+      return failure();
     StringRef name = SpyreGraphDialect::getPlacementAttrName();
     numChanged += attribute != alloc->getAttr(name);
     alloc->setAttr(name, attribute);

@@ -278,10 +278,6 @@ private:
     ArrayRef<int64_t> local = placement.getLocal();
     ArrayRef<int64_t> shape = alloc.getType().getShape();
     LayoutAttrInterface layout = getLayout(alloc.getType());
-    if (local.size() != shape.size())
-      return alloc->emitOpError()
-             << "placement in LX has " << local.size() << " local extents for "
-             << shape.size() << " dimensions";
     if (!isa<LayoutAttr>(layout))
       return alloc->emitOpError(
           "a buffer in LX must have a layout relative to its shape");
@@ -491,6 +487,12 @@ private:
         continue;
       if (!placement)
         return alloc->emitOpError("has no placement");
+      // Passes make attributes without having them checked.
+      if (failed(PlacementAttr::verify(
+              [&] { return alloc->emitOpError("its placement: "); },
+              placement.getSpace(), placement.getOffset(),
+              placement.getLocal())))
+        return failure();
       bool isLX = placement.getSpace() == MemorySpace::lx;
       int64_t limit = isLX ? scratchpadBytes : poolSize;
       int64_t sizeInBytes =
@@ -498,11 +500,7 @@ private:
               .getSizeInBytes(isLX ? placement.getLocal()
                                    : alloc.getType().getShape());
       int64_t begin = placement.getOffset();
-      if (begin % ::spyre::kStickBytes != 0)
-        return alloc->emitOpError()
-               << "offset " << begin << " is not a multiple of "
-               << ::spyre::kStickBytes;
-      if (begin < 0 || sizeInBytes > limit - begin)
+      if (sizeInBytes > limit - begin)
         return alloc->emitOpError()
                << "bytes " << begin << " to " << begin + sizeInBytes
                << " are outside the " << (isLX ? "scratchpad" : "pool")
