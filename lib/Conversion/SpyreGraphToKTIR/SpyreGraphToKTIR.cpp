@@ -13,7 +13,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir {
@@ -70,7 +69,7 @@ private:
   /// the call that needs them first.
   Operation *outermostLoop = nullptr;
   llvm::DenseMap<int64_t, Value> constants, pools;
-  llvm::StringMap<func::FuncOp> kernels;
+  llvm::DenseMap<Attribute, func::FuncOp> kernels;
   unsigned numKernels = 0, numCalls = 0;
 };
 
@@ -346,9 +345,9 @@ LogicalResult SequenceBuilder::lower(memref::SubViewOp tile) {
 /// What a kernel depends on. Kernels that differ only in addresses, and in
 /// which symbols their sizes follow, are one, as those of a model's layers do.
 /// Those of other lines of the user's are not: errors name a line.
-static std::string getKernelKey(SpyreOpInterface op,
-                                ArrayRef<OperandStorage> storage,
-                                ArrayRef<unsigned> symbols) {
+static Attribute getKernelKey(SpyreOpInterface op,
+                              ArrayRef<OperandStorage> storage,
+                              ArrayRef<unsigned> symbols) {
   MLIRContext *context = op->getContext();
   auto renumber = [&](AffineMap map) {
     SmallVector<AffineExpr> numbers;
@@ -374,18 +373,21 @@ static std::string getKernelKey(SpyreOpInterface op,
   NamedAttrList attributes(op->getAttrDictionary());
   attributes.erase(kNumberAttrName);
 
-  std::string key;
-  llvm::raw_string_ostream stream(key);
-  stream << op->getName() << replacer.replace(attributes.getDictionary(context))
-         << op->getLoc();
+  Builder b(context);
+  SmallVector<Attribute> key{
+      op->getName().getIdentifier(),
+      replacer.replace(attributes.getDictionary(context)), op->getLoc()};
   for (auto [operand, place] : llvm::zip(op->getOperands(), storage)) {
-    stream << operand.getType() << place.parameter << place.isInLX;
-    llvm::interleaveComma(place.shape, stream);
-    llvm::interleaveComma(place.strides, stream << ';');
-    if (place.sizeMap)
-      stream << AffineMapAttr::get(renumber(place.sizeMap));
+    AffineMap sizes = place.sizeMap ? renumber(place.sizeMap) : AffineMap();
+    key.push_back(b.getArrayAttr(
+        {TypeAttr::get(operand.getType()),
+         b.getDenseI64ArrayAttr({place.parameter, place.isInLX}),
+         b.getDenseI64ArrayAttr(place.shape),
+         b.getDenseI64ArrayAttr(place.wholeShape),
+         b.getDenseI64ArrayAttr(place.strides),
+         sizes ? AffineMapAttr::get(sizes) : Attribute(b.getUnitAttr())}));
   }
-  return key;
+  return b.getArrayAttr(key);
 }
 
 LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
