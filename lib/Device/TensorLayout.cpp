@@ -5,8 +5,27 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 using namespace spyre;
+
+static constexpr const char *kArrangements[] = {"STANDARD", "DL16_TO_FP32",
+                                                "QFP8CH", "EXX2"};
+
+const char *spyre::toString(ElementArrangement arrangement) {
+  auto number = static_cast<size_t>(arrangement);
+  if (number >= std::size(kArrangements))
+    throw Error("unknown element arrangement " + std::to_string(number));
+  return kArrangements[number];
+}
+
+std::optional<ElementArrangement>
+spyre::parseElementArrangement(const std::string &name) {
+  for (size_t number = 0; number < std::size(kArrangements); ++number)
+    if (name == kArrangements[number])
+      return static_cast<ElementArrangement>(number);
+  return std::nullopt;
+}
 
 static std::vector<int64_t> identityOrder(size_t rank) {
   std::vector<int64_t> order(rank);
@@ -162,15 +181,12 @@ size_t TensorLayout::hash() const {
 }
 
 std::string TensorLayout::str() const {
-  static const char *const kArrangements[] = {"STANDARD", "DL16_TO_FP32",
-                                              "QFP8CH", "EXX2"};
   std::string text =
       "SpyreTensorLayout(device_size=" + formatSizes(deviceSize) +
       ", stride_map=" + formatSizes(strideMap) +
       ", device_dtype=" + toString(format);
   if (arrangement != ElementArrangement::STANDARD)
-    text += std::string(", element_arrangement=") +
-            kArrangements[static_cast<int>(arrangement)];
+    text += std::string(", element_arrangement=") + toString(arrangement);
   return text + ")";
 }
 

@@ -55,6 +55,20 @@ struct TableRow {
   Sizes size, order, deviceSize, strideMap;
 };
 
+TEST(TensorLayout, ArrangementNamesAndNumbers) {
+  // spec/layouts.md, "Element arrangement".
+  const char *const names[] = {"STANDARD", "DL16_TO_FP32", "QFP8CH", "EXX2"};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_STREQ(toString(static_cast<ElementArrangement>(i)), names[i]);
+    EXPECT_EQ(parseElementArrangement(names[i]),
+              static_cast<ElementArrangement>(i));
+  }
+  EXPECT_EQ(parseElementArrangement(""), std::nullopt);
+  EXPECT_EQ(parseElementArrangement("standard"), std::nullopt);
+  expectError([] { toString(static_cast<ElementArrangement>(4)); },
+              "unknown element arrangement 4");
+}
+
 TEST(TensorLayout, TableOfTheSpec) {
   // spec/layouts.md, "Generic-stick constructor"; all fp16.
   const TableRow rows[] = {

@@ -25,6 +25,12 @@ enum class ElementArrangement {
   EXX2 = 3
 };
 
+/// Throws Error for a number that is none of them.
+const char *toString(ElementArrangement arrangement);
+/// Nothing if there is no such name.
+std::optional<ElementArrangement>
+parseElementArrangement(const std::string &name);
+
 /// Whether the elements of a stick lie in the order that the host has them in.
 /// What QFP8CH rearranges is not published; the host reads quantized values
 /// back as they were (spec/drop-in.md, "Test tolerances"), so it is a mark of

@@ -207,26 +207,20 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
                << i << ": ktdp.layout is not a #ktdp.layout";
       auto format = spyre::parseDataFormat(layout.getFormat().str());
       auto dtype = spyre::parseHostDtype(layout.getHostDtype().str());
-      if (!format || !dtype)
+      auto arrangement =
+          spyre::parseElementArrangement(layout.getArrangement().str());
+      if (!format || !dtype || !arrangement)
         return entry->emitError("argument ")
-               << i << ": unknown format or dtype in " << attr;
+               << i << ": unknown format, dtype or arrangement in " << attr;
       info.kind = ArgumentInfo::Array;
       info.dtype = *dtype;
       info.shape.assign(layout.getShape().begin(), layout.getShape().end());
       info.strides.assign(layout.getStrides().begin(),
                           layout.getStrides().end());
-      spyre::ElementArrangement arrangement =
-          spyre::ElementArrangement::STANDARD;
-      if (layout.getArrangement() == "DL16_TO_FP32")
-        arrangement = spyre::ElementArrangement::DL16_TO_FP32;
-      else if (layout.getArrangement() == "QFP8CH")
-        arrangement = spyre::ElementArrangement::QFP8CH;
-      else if (layout.getArrangement() == "EXX2")
-        arrangement = spyre::ElementArrangement::EXX2;
       try {
         info.layout = spyre::TensorLayout(layout.getDeviceSize().vec(),
                                           layout.getStrideMap().vec(), *format,
-                                          arrangement);
+                                          *arrangement);
       } catch (const std::exception &e) {
         return entry->emitError("argument ") << i << ": " << e.what();
       }

@@ -155,11 +155,11 @@ void initFormatBindings(py::module &m) {
       [](DataFormat format) { return elemsPerStick(format); },
       "Elements in a stick of 128 bytes.");
 
-  py::enum_<ElementArrangement>(m, "ElementArrangement")
-      .value("STANDARD", ElementArrangement::STANDARD)
-      .value("DL16_TO_FP32", ElementArrangement::DL16_TO_FP32)
-      .value("QFP8CH", ElementArrangement::QFP8CH)
-      .value("EXX2", ElementArrangement::EXX2);
+  py::enum_<ElementArrangement> arrangements(m, "ElementArrangement");
+  for (int value = 0; value <= static_cast<int>(ElementArrangement::EXX2);
+       ++value)
+    arrangements.value(toString(static_cast<ElementArrangement>(value)),
+                       static_cast<ElementArrangement>(value));
 }
 
 void initLayoutClass(py::module &m) {

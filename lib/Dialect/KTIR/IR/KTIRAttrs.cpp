@@ -2,7 +2,7 @@
 
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
 
-#include "Spyre/Device/DataFormat.h"
+#include "Spyre/Device/TensorLayout.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -146,9 +146,6 @@ void MemorySpaceAttr::print(AsmPrinter &printer) const {
 // LayoutAttr
 //===----------------------------------------------------------------------===//
 
-static constexpr llvm::StringLiteral kArrangements[] = {
-    "STANDARD", "DL16_TO_FP32", "QFP8CH", "EXX2"};
-
 /// The product of `sizes`, nothing if a size is negative or it overflows.
 static std::optional<int64_t> checkedProduct(ArrayRef<int64_t> sizes) {
   int64_t product = 1;
@@ -189,7 +186,7 @@ LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "unknown device format '" << format << "'";
   if (!::spyre::parseHostDtype(hostDtype.str()))
     return emitError() << "unknown host dtype '" << hostDtype << "'";
-  if (!llvm::is_contained(kArrangements, arrangement))
+  if (!::spyre::parseElementArrangement(arrangement.str()))
     return emitError() << "unknown element arrangement '" << arrangement << "'";
   // KTDP-LAYOUT-C5
   if (llvm::any_of(strideMap, [](int64_t stride) { return stride < -1; }))
