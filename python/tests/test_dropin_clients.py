@@ -34,13 +34,14 @@ def spyre_worker_autoload() -> None:
         "import torch_spyre\n"
         "torch_spyre._autoload()\n"
         "config = torch._dynamo.config\n"
+        "print(config.cache_size_limit)\n"
         "config.cache_size_limit = 100000\n"
         "torch_spyre._autoload()\n"
         "assert config.cache_size_limit == 100000\n"
         "print(torch.ones(2, device='spyre').device)\n"
     )
     found = run(program, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
-    assert found.split() == ["spyre:0"]
+    assert found.split() == ["1024", "spyre:0"]
 
 
 def spyre_worker_set_device() -> None:

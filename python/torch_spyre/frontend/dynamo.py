@@ -22,6 +22,9 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
+#: What torch-spyre sets (docs/spec/drop-in.md, "torch_spyre").
+_CACHE_SIZE_LIMIT = 1024
+
 
 def _is_on_spyre(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
@@ -90,9 +93,6 @@ def _wrap_inductor() -> None:
     original = torch._TorchCompileInductorWrapper
 
     class InductorOrSpyre(original):  # type: ignore[misc, valid-type]
-        #: Whether it has compiled a graph on spyre (frontend/tracing_time.py).
-        has_met_spyre = False
-
         def apply_options(self, options: dict[str, Any] | None) -> None:
             from torch_spyre import _C
 
@@ -111,7 +111,6 @@ def _wrap_inductor() -> None:
             self, model_: Any, inputs_: Any, *, config_patches: Any = None
         ) -> Any:
             if _is_graph_on_spyre(model_, inputs_):
-                self.has_met_spyre = True
                 _warn_of_ignored({*self.config, *(config_patches or ())})
                 return _compile_on_spyre(model_, inputs_, self.own_options)
             # Next to graphs on spyre, small ones of the host are nothing to warn of.
@@ -166,6 +165,11 @@ def _skip_own_frames(trace_rules: ModuleType) -> None:
     trace_rules.BUILTIN_INLINE_WHEN_CALLED.add(str(Path(__file__).parents[1]) + os.sep)
 
 
+def _allow_many_sizes(config: ModuleType) -> None:
+    """Programs are made per size; at Dynamo's limit of 8 it would stop compiling."""
+    config.cache_size_limit = max(config.cache_size_limit, _CACHE_SIZE_LIMIT)
+
+
 def _refresh_programs(utils: ModuleType) -> None:
     from torch_spyre.frontend.cache import wrap_fresh_cache
 
@@ -204,6 +208,7 @@ def _allow_flex_attention(flex_attention: ModuleType) -> None:
 
 
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
+    "torch._dynamo.config": _allow_many_sizes,
     "torch._dynamo.convert_frame": _save_tracing_time,
     "torch._dynamo.device_interface": _register_interface,
     "torch._dynamo.trace_rules": _skip_own_frames,

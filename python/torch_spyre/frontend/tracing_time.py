@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is different in Dynamo while it traces for this package.
-
-It compiles more sizes of a function, because programs are made per size, and leaves out
-what nobody reads.
+"""What Dynamo does for nobody while it traces for this package, left out.
 
 Of the time to the first token of a model that is compiled already, most is Dynamo's
 tracing. Some of that would go into looks for garbage among all objects of the process,
@@ -31,9 +28,6 @@ _next_look: int | None = None
 _user_freezes = False
 #: Whether they are, for a compilation around this one or in another thread.
 _has_frozen = False
-#: For so many sizes a function is compiled, if the user has set no other limit than
-#: PyTorch's. It is what torch-spyre sets (docs/spec/drop-in.md, "torch_spyre").
-_RECOMPILE_LIMIT = 1024
 #: Where the function is that Dynamo compares others with.
 _LOCAL_MAP = "torch.distributed.tensor.experimental._func_map"
 
@@ -54,11 +48,7 @@ def wrap_compile(convert_frame: ModuleType) -> None:
         **kwargs: Any,
     ) -> Any:
         with ExitStack() as stack:
-            backend = _backend_of(compiler_fn)
-            is_own = _is_own(backend)
-            if is_own or getattr(backend, "has_met_spyre", False):
-                stack.enter_context(_many_sizes_allowed())
-            if is_own:
+            if _is_own(compiler_fn):
                 stack.enter_context(_existing_objects_kept())
                 stack.enter_context(_unread_messages_left_out())
                 stack.enter_context(_lines_of_stacks_made_once())
@@ -79,41 +69,15 @@ def wrap_compile(convert_frame: ModuleType) -> None:
     convert_frame._compile = _compile
 
 
-def _backend_of(compiler_fn: Any) -> Any:
-    """The backend that ``torch.compile`` has wrapped."""
+def _is_own(compiler_fn: Any) -> bool:
+    """Whether it is the backend ``spyre``, as ``torch.compile`` wraps it."""
+    own = sys.modules.get("torch_spyre.compile_backend")
+    if own is None:
+        return False
     from torch._dynamo.eval_frame import innermost_backend
 
     backend = innermost_backend(compiler_fn)
-    return getattr(backend, "compiler_fn", backend)
-
-
-def _is_own(backend: Any) -> bool:
-    """Whether it is the backend ``spyre``."""
-    own = sys.modules.get("torch_spyre.compile_backend")
-    return own is not None and backend is own.spyre
-
-
-@contextmanager
-def _many_sizes_allowed() -> Iterator[None]:
-    """Dynamo's limits of 8 and 256 compilations of a function are 1024.
-
-    Of a function that a compiler for all devices compiles, those before count, too: it
-    is known to be on spyre once a graph of it was. What a user sets in between is kept,
-    because only attributes of the module itself hide those that it looks up.
-    """
-    from torch._dynamo import config
-
-    names = [
-        name
-        for name in ("recompile_limit", "accumulated_recompile_limit")
-        if getattr(config, name) == config._config[name].default
-    ]
-    vars(config).update(dict.fromkeys(names, _RECOMPILE_LIMIT))
-    try:
-        yield
-    finally:
-        for name in names:
-            vars(config).pop(name, None)
+    return getattr(backend, "compiler_fn", backend) is own.spyre
 
 
 @contextmanager
