@@ -93,6 +93,9 @@ def _wrap_inductor() -> None:
     original = torch._TorchCompileInductorWrapper
 
     class InductorOrSpyre(original):  # type: ignore[misc, valid-type]
+        #: Whether it has compiled a graph on spyre.
+        has_met_spyre = False
+
         def apply_options(self, options: dict[str, Any] | None) -> None:
             from torch_spyre import _C
 
@@ -111,6 +114,7 @@ def _wrap_inductor() -> None:
             self, model_: Any, inputs_: Any, *, config_patches: Any = None
         ) -> Any:
             if _is_graph_on_spyre(model_, inputs_):
+                self.has_met_spyre = True
                 _warn_of_ignored({*self.config, *(config_patches or ())})
                 return _compile_on_spyre(model_, inputs_, self.own_options)
             # Next to graphs on spyre, small ones of the host are nothing to warn of.

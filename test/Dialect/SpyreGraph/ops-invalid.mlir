@@ -144,8 +144,8 @@ func.func @f(%x: memref<4x64xf16>, %y: memref<4xf16>) {
 // -----
 
 // SG-PLACEMENT-C2
-// expected-error@+1 {{local elements must be positive, but are [4, 0]}}
-#p = #spyre_graph.placement<lx, offset = 0, local = [4, 0]>
+// expected-error@+1 {{local elements must not be negative, but are [4, -1]}}
+#p = #spyre_graph.placement<lx, offset = 0, local = [4, -1]>
 
 // -----
 

@@ -477,9 +477,9 @@ PlacementAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (space == MemorySpace::pool && !local.empty())
     return emitError() << "local elements [" << local
                        << "] are for lx only; the pool is not local to a core";
-  if (llvm::any_of(local, [](int64_t size) { return size < 1; }))
-    return emitError() << "local elements must be positive, but are [" << local
-                       << "]";
+  if (llvm::any_of(local, [](int64_t size) { return size < 0; }))
+    return emitError() << "local elements must not be negative, but are ["
+                       << local << "]";
   return success();
 }
 

@@ -212,7 +212,7 @@ def SpyreGraph_PlacementAttr : SpyreGraph_Attr<"Placement", "placement"> {
     Constraints:
     - SG-PLACEMENT-C1: `offset` is a multiple of 128 bytes, a stick, and not
       negative.
-    - SG-PLACEMENT-C2: `local` is positive in each dimension, and `pool` has
+    - SG-PLACEMENT-C2: `local` is not negative in any dimension, and `pool` has
       none.
     - SG-PLACEMENT-C3: `spyre_graph.placement` is a placement, on an allocation;
       in `lx` it has as many `local` elements as that has dimensions.
