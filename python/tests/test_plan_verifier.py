@@ -134,7 +134,7 @@ FAULTS = [
     ("no placement", r"(%mm = .*\(\)) {.*>}", r"\1", "has no placement"),
     ("pool offset misaligned", r"(%mm = .*)32768", r"\g<1>32832", "multiple of 128"),
     ("LX offset misaligned", r"(%max = .*)4096", r"\g<1>4100", "multiple of 128"),
-    ("negative offset", r"(%mm = .*)32768", r"\1-128", "outside the pool"),
+    ("negative offset", r"(%mm = .*)32768", r"\1-128", "multiple of 128"),
     ("beyond the pool", r"(%mm = .*)32768", r"\g<1>40960", "outside the pool"),
     ("pool too small", "57344", "57216", "outside the pool"),
     ("no pool", r" attributes {.*}", "", "outside the pool"),
