@@ -7,6 +7,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 pytest.importorskip("expecttest")
 
+from torch.nn.parameter import is_lazy
 from torch.testing._internal.common_device_type import instantiate_device_type_tests
 from torch.testing._internal.common_modules import (
     TrainEvalMode,
@@ -39,7 +40,11 @@ def _run(info, module_input, training, device):
     made, given = module_input.constructor_input, module_input.forward_input
     made = tree_map(narrow, (made.args, made.kwargs))
     torch.manual_seed(0)
-    module = info.module_cls(*made[0], **made[1]).to(device).train(training)
+    module = info.module_cls(*made[0], **made[1])
+    if any(is_lazy(parameter) for parameter in module.parameters()):
+        # The first call draws its weights, on another device other ones.
+        module(*given.args, **given.kwargs)
+    module = module.to(device).train(training)
     args, kwargs = tree_map(move, (given.args, given.kwargs))
     results = _tensors(module(*args, **kwargs))
     wanted = [r for r in results if r.requires_grad]
