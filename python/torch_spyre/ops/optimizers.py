@@ -8,7 +8,7 @@ step depends on is read once for all parameters; the rest are programs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -49,6 +49,19 @@ def _is_skipped(found_inf: Tensor | None) -> bool:
     return found_inf is not None and found_inf.item() != 0
 
 
+def _counted(
+    parameters: Sequence[Tensor], steps: Sequence[Tensor], found_inf: Tensor | None
+) -> Iterator[tuple[int, Tensor, float]]:
+    """Places, parameters and their steps, all of which are read at once; none if this
+    step is skipped.
+    """
+    if not parameters or _is_skipped(found_inf):
+        return
+    counts = torch.stack(list(steps)).tolist()
+    for i, (parameter, count) in enumerate(zip(parameters, counts, strict=True)):
+        yield i, parameter, count
+
+
 def _direction(
     parameter: Tensor,
     gradient: Tensor,
@@ -85,11 +98,8 @@ def _step_of_adam(
     grad_scale: Tensor | None = None,
     found_inf: Tensor | None = None,
 ) -> None:
-    if not parameters or _is_skipped(found_inf):
-        return
     rate = float(lr)
-    counts = torch.stack(list(steps)).tolist()
-    for i, (parameter, count) in enumerate(zip(parameters, counts, strict=True)):
+    for i, parameter, count in _counted(parameters, steps, found_inf):
         decay = 0.0 if is_decoupled else weight_decay
         gradient = _direction(parameter, gradients[i], grad_scale, maximize, decay)
         if is_decoupled and weight_decay != 0:
@@ -158,11 +168,8 @@ def adagrad_(
     found_inf: Tensor | None = None,
 ) -> None:
     """``aten._fused_adagrad_``."""
-    if not parameters or _is_skipped(found_inf):
-        return
     rate = float(lr)
-    counts = torch.stack(list(steps)).tolist()
-    for i, (parameter, count) in enumerate(zip(parameters, counts, strict=True)):
+    for i, parameter, count in _counted(parameters, steps, found_inf):
         step = _direction(parameter, gradients[i], grad_scale, maximize, weight_decay)
         sums[i].addcmul_(step, step)
         root = sums[i].sqrt().add_(eps)
