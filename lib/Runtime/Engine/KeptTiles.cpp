@@ -14,7 +14,7 @@ int64_t KeptTiles::numFound() {
 }
 
 Buffer *KeptTiles::find() const {
-  if (numReads > kept.size() || !kept[numReads - 1].buffer)
+  if (!isActive || numReads > kept.size() || !kept[numReads - 1].buffer)
     return nullptr;
   numTilesFound.fetch_add(1, std::memory_order_relaxed);
   return kept[numReads - 1].buffer;
