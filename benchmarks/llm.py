@@ -45,6 +45,8 @@ COLD, WARM = 15, 3
 #: Memory beyond the weights, as a part of them.
 MEMORY = 0.15
 MEMORY_STEPS = 30
+#: Decode steps of one runner before the next one's turn.
+STEPS_IN_TURN = 8
 #: Loads of the weights, and copies of them on the host, in turns.
 LOADS = 6
 
@@ -111,10 +113,26 @@ def fastest_on_cpu(model: Any) -> tuple[str, Runner]:
     return found[0][1], found[0][2]
 
 
-def in_turns(
-    runners: dict[str, Runner], ids: torch.Tensor, *, is_new: bool
-) -> dict[str, float]:
-    return {name: r.feed(ids, is_new=is_new) for name, r in runners.items()}
+def prompt_in_turns(runners: dict[str, Runner], ids: torch.Tensor) -> dict[str, float]:
+    """Seconds of each for a prompt."""
+    return {name: r.feed(ids, is_new=True) for name, r in runners.items()}
+
+
+def steps_in_turns(runners: dict[str, Runner], first: int) -> dict[str, float]:
+    """Seconds of each for a decode step, the median of some that follow each other.
+
+    The first of them is not counted: threads of the runner before still wait for work
+    then, without sleeping.
+    """
+    return {
+        name: statistics.median(
+            [
+                runner.feed(ids_of(1, first + n), is_new=False)
+                for n in range(STEPS_IN_TURN)
+            ][1:]
+        )
+        for name, runner in runners.items()
+    }
 
 
 def medians(rounds: list[dict[str, float]]) -> dict[str, float]:
@@ -237,19 +255,19 @@ def main() -> int:
                 found.add(f"first token, {name} / {most} s", seconds / most, 1)
         for length in PROMPTS:
             rounds = [
-                in_turns(runners, ids_of(length, n), is_new=True)
+                prompt_in_turns(runners, ids_of(length, n))
                 for n in range(options.rounds)
             ][1:]
             show(f"prompt of {length}", medians(rounds))
             speedup(found, f"prompt of {length}: compiled / CPU", rounds, "CPU")
             speedup(found, f"prompt of {length}: compiled / eager", rounds, "eager")
         before = len(compiled_parts())
-        in_turns(runners, ids_of(PROMPTS[0], 4), is_new=True)
+        prompt_in_turns(runners, ids_of(PROMPTS[0], 4))
         rounds = [
-            in_turns(runners, ids_of(1, n), is_new=False) for n in range(options.steps)
-        ]
+            steps_in_turns(runners, first)
+            for first in range(0, options.steps, STEPS_IN_TURN)
+        ][1:]
         programs = len(compiled_parts()) - before
-        rounds = rounds[8:]
         show("decode step", medians(rounds))
         speedup(found, "decode: compiled / CPU", rounds, "CPU")
         speedup(found, "decode: compiled / eager", rounds, "eager")
