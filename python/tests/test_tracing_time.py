@@ -4,6 +4,7 @@
 import gc
 import logging
 import re
+import resource
 import subprocess
 import sys
 import traceback
@@ -16,6 +17,7 @@ from torch._dynamo import config, funcname_cache, side_effects, symbolic_convert
 from torch._functorch import config as functorch_config
 from torch_spyre import compile_backend
 from torch_spyre.frontend import tracing_time
+from torch_spyre.frontend.frames import with_room_for_frames
 
 
 @pytest.fixture(autouse=True)
@@ -409,3 +411,36 @@ def test_states_of_random_numbers_are_made_where_they_are_read(
         run(backend, "cpu")
     assert (made == []) == (backend == "spyre" and not functionalized)
     assert vars(PhiloxStateTracker)["reset"] is tracker
+
+
+def most_faults(depth: int, calls: int) -> int:
+    """The most page faults of as many calls of a function, from any of so many depths."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(calls):
+        abs_of(1)
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    return max(faults, most_faults(depth - 1, calls) if depth else 0)
+
+
+def abs_of(x):
+    return abs(x)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="frames are objects")
+def test_calls_do_not_get_memory_for_frames_again_and_again():
+    # Each depth is at the end of a piece of memory somewhere.
+    assert most_faults(100, 400) >= 400
+    assert with_room_for_frames(most_faults, 100, 400) < 100
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="frames are objects")
+def test_dynamo_traces_with_room_for_frames():
+    faults = []
+
+    def backend(graph, inputs):
+        faults.append(most_faults(100, 400))
+        return graph.forward
+
+    torch.compile(lambda x: x + 1, backend=backend)(torch.ones(3))
+    assert len(faults) == 1
+    assert faults[0] < 100

@@ -19,6 +19,8 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
+from torch_spyre.frontend.frames import with_room_for_frames
+
 #: So many collections of young objects (of 700 more by default than were freed, each)
 #: may pass without a look at old ones: a first graph of 22 layers has about 400.
 _YOUNG_COLLECTIONS = 1000
@@ -55,7 +57,8 @@ def wrap_compile(convert_frame: ModuleType) -> None:
                 stack.enter_context(_verbosity_at_hand())
                 stack.enter_context(_modules_not_imported_to_compare())
                 stack.enter_context(_random_states_left_out())
-            return original(
+            return with_room_for_frames(
+                original,
                 code,
                 globals,
                 locals,
