@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -10,10 +11,6 @@
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 namespace {
 /// Collects what is known of the extents of loops, or of a view's dimensions.

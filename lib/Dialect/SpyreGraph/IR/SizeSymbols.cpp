@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/UsedSizes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -206,10 +207,6 @@ spyre_graph::verifySizeMap(AffineMap map, ArrayRef<int64_t> numbers,
 //===----------------------------------------------------------------------===//
 // Sizes of values
 //===----------------------------------------------------------------------===//
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 static SmallVector<AffineExpr> getTypeSizes(Value value) {
   return getSizeExprs(AffineMap(), shapeOf(value), value.getContext());

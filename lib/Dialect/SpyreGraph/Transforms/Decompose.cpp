@@ -4,6 +4,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 
@@ -28,7 +29,6 @@ namespace {
 RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
-ArrayRef<int64_t> shapeOf(Value value) { return typeOf(value).getShape(); }
 Type elementOf(Value value) { return typeOf(value).getElementType(); }
 
 /// A tensor or an fp32 immediate.

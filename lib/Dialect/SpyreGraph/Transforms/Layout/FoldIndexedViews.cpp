@@ -33,7 +33,7 @@ static std::optional<SourceRows> findRows(ViewOp view, SpyreOpInterface op) {
   MLIRContext *context = op->getContext();
   IndirectAccess access = *op.getIndirectAccess();
   SmallVector<int64_t> extents = op.getLoopExtents();
-  int64_t numIndices = getShape(view.getResult())[access.dim];
+  int64_t numIndices = shapeOf(view.getResult())[access.dim];
   unsigned numLoops = extents.size();
   // The index is one more loop.
   SmallVector<AffineExpr> coordinates(
@@ -67,7 +67,7 @@ static std::optional<SourceRows> findRows(ViewOp view, SpyreOpInterface op) {
       return std::nullopt;
     last += stride * (extent - 1);
   }
-  int64_t numRows = getShape(view.getSource())[rows.dim];
+  int64_t numRows = shapeOf(view.getSource())[rows.dim];
   if (rows.step * numIndices + first < numRows || last - rows.step >= 0)
     return std::nullopt;
   // Indices are stored in 32 bits.
@@ -83,7 +83,7 @@ static bool selectsRows(Value source, int64_t dim) {
   LayoutAttrInterface layout = getLayout(source.getType());
   if (!layout)
     return false;
-  auto dims = layout.getDeviceDims(getShape(source));
+  auto dims = layout.getDeviceDims(shapeOf(source));
   return dims.back().hostDim != dim &&
          llvm::count_if(
              dims, [&](const auto &own) { return own.hostDim == dim; }) == 1;

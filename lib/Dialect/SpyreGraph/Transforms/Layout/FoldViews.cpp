@@ -90,7 +90,7 @@ private:
       }
       if (!copy) {
         builder.setInsertionPoint(view);
-        ArrayRef<int64_t> shape = getShape(view.getResult());
+        ArrayRef<int64_t> shape = shapeOf(view.getResult());
         copy = createCopy(builder, IdentityOp::getOperationName(),
                           view.getLoc(), view.getSource(), view.getMap(), shape,
                           /*layout=*/nullptr,
@@ -112,7 +112,7 @@ private:
   LogicalResult foldIntoUser(ViewOp view, OpOperand &use) {
     Operation *user = use.getOwner();
     if (auto other = dyn_cast<ViewOp>(user)) {
-      other.setMap(compose(view, other.getMap(), getShape(other.getResult())));
+      other.setMap(compose(view, other.getMap(), shapeOf(other.getResult())));
       use.set(view.getSource());
       return success();
     }
@@ -149,7 +149,7 @@ private:
 
   static bool keepsCoordinate(ViewOp view, int64_t dim) {
     if (dim >= static_cast<int64_t>(view.getMap().getNumResults()) ||
-        getShape(view.getSource())[dim] != getShape(view.getResult())[dim])
+        shapeOf(view.getSource())[dim] != shapeOf(view.getResult())[dim])
       return false;
     for (auto [number, expr] : llvm::enumerate(view.getMap().getResults())) {
       if (static_cast<int64_t>(number) == dim) {

@@ -6,12 +6,9 @@
 
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 
 namespace mlir::spyre_graph {
-
-inline ArrayRef<int64_t> getShape(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 inline int64_t getSizeInBytes(LayoutAttrInterface layout,
                               ArrayRef<int64_t> shape) {
@@ -33,7 +30,7 @@ struct OpInfo {
 
   unsigned getInitNumber() const { return maps.size() - 1; }
   ArrayRef<int64_t> getShape(unsigned operand) const {
-    return shapes.empty() ? spyre_graph::getShape(op->getOperand(operand))
+    return shapes.empty() ? spyre_graph::shapeOf(op->getOperand(operand))
                           : ArrayRef<int64_t>(shapes[operand]);
   }
   LaneAccess getAccess(unsigned operand, LayoutAttrInterface layout) const {

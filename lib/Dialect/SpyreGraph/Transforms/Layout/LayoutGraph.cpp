@@ -96,7 +96,7 @@ LogicalResult LayoutGraph::addOp(SpyreOpInterface op) {
   // SG-INSERT-C3
   if (!updates)
     llvm::erase_if(choices, [&](const LayoutChoice &choice) {
-      int64_t stick = choice.layout.getStickDim(getShape(op->getResult(0)));
+      int64_t stick = choice.layout.getStickDim(shapeOf(op->getResult(0)));
       return stick >= 0 && isInsertedInto(op->getResult(0), stick);
     });
   if (failed(obeyHint(info, choices)))

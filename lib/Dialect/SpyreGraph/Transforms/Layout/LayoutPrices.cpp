@@ -87,7 +87,7 @@ static bool updatesPart(SpyreOpInterface op) {
 /// The dimension along which a copy of an argument is one of several parts of a
 /// value, as in a cache that has grown; nothing if there is none.
 static std::optional<int64_t> getGrownDim(Value value) {
-  ArrayRef<int64_t> shape = getShape(value);
+  ArrayRef<int64_t> shape = shapeOf(value);
   while (auto op = value.getDefiningOp<SpyreOpInterface>()) {
     bool isPart = isa<IdentityOp>(op);
     if (!isPart && !updatesPart(op))
@@ -111,7 +111,7 @@ static std::optional<int64_t> getGrownDim(Value value) {
 /// for instance, that operators join one by one.
 static bool isCopiedToGrow(Value result, LayoutAttrInterface layout,
                            LayoutAttrInterface usual, int64_t dim) {
-  ArrayRef<int64_t> shape = getShape(result);
+  ArrayRef<int64_t> shape = shapeOf(result);
   return layout.getStickDim(shape) == dim && usual.getStickDim(shape) != dim;
 }
 
@@ -206,7 +206,7 @@ double LayoutGraph::getHiddenShare(const OpInfo &info, unsigned operand) const {
 bool LayoutGraph::isInLX(unsigned node, LayoutAttrInterface layout,
                          Value value) const {
   return nodes[node].isInside && nodes[node].fitsLX &&
-         getSizeInBytes(layout, getShape(value)) <= getCapacity();
+         getSizeInBytes(layout, shapeOf(value)) <= getCapacity();
 }
 
 LayoutGraph::Access LayoutGraph::getAccess(const OpInfo &info, unsigned operand,
@@ -229,7 +229,7 @@ LayoutGraph::Access LayoutGraph::getAccess(const OpInfo &info, unsigned operand,
   unsigned used = nodeOf.lookup(value);
   if (isInLX(used, layout, value))
     return Access::InLX;
-  int64_t whole = getSizeInBytes(layout, getShape(value));
+  int64_t whole = getSizeInBytes(layout, shapeOf(value));
   return nodes[used].isShared && whole <= getCapacity() &&
                  getAccessedBytes(info, operand, layout) == whole
              ? Access::Shared

@@ -169,7 +169,7 @@ private:
     for (const MadeCopy &made : madeCopies[source])
       if (made.block == info.op->getBlock() && made.map == plan.sourceMap &&
           made.layout == plan.layout && made.sizeMap == plan.sizeMap &&
-          getShape(made.copy) == ArrayRef(plan.shape))
+          shapeOf(made.copy) == ArrayRef(plan.shape))
         copy = made.copy;
     if (!copy) {
       builder.setInsertionPoint(info.op);

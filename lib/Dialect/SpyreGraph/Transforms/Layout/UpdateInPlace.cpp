@@ -92,14 +92,14 @@ private:
     extentMap = op.getLoopExtentMap();
     bool isWhole = op->getResult(0).getType() == stored.getType() &&
                    copyMaps[0].isIdentity() && copyMaps[1].isIdentity() &&
-                   copy.getLoopExtents() == getShape(stored);
+                   copy.getLoopExtents() == shapeOf(stored);
     if (isWhole && copy.getLoopExtentMap() &&
         getSizes(copy->getOperand(0)) != getSizes(stored))
       return false;
     // A value that is read again is better kept in LX, if it fits there.
     if (!op->getResult(0).hasOneUse() &&
         (!isWhole || getSizeInBytes(getLayout(stored.getType()),
-                                    getShape(stored)) <= capacity))
+                                    shapeOf(stored)) <= capacity))
       return false;
     if (isWhole) {
       maps = std::move(opMaps);
@@ -112,7 +112,7 @@ private:
   /// the copy's loops.
   bool takeLoopsOfCopy(ArrayRef<AffineMap> copyMaps,
                        ArrayRef<AffineMap> opMaps) {
-    ArrayRef<int64_t> shape = getShape(op->getResult(0));
+    ArrayRef<int64_t> shape = shapeOf(op->getResult(0));
     SmallVector<int64_t> copyExtents = copy.getLoopExtents();
     auto count = [](ArrayRef<int64_t> numbers) {
       return llvm::product_of(numbers);
@@ -156,7 +156,7 @@ private:
   bool fitsSticks() {
     auto getAccess = [&](unsigned number, Value value) {
       return getLaneAccess(maps[number], getLayout(value.getType()),
-                           getShape(value), extents);
+                           shapeOf(value), extents);
     };
     LaneAccess written = getAccess(maps.size() - 1, stored);
     if (written.kind == LaneAccess::Irregular)

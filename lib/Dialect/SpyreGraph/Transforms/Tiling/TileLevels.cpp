@@ -5,6 +5,7 @@
 #include "TileLevels.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineExprVisitor.h"
@@ -12,10 +13,6 @@
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 /// The factor, if `expr` is `factor` x `loopDim` plus other terms whose sum is
 /// in [0, factor).

@@ -6,6 +6,7 @@
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -13,10 +14,6 @@
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 namespace {
 class LoopBuilder {

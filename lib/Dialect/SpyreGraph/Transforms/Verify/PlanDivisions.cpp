@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlanDivisions.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "mlir/IR/AffineExprVisitor.h"
 
 using namespace mlir;
@@ -175,7 +176,7 @@ LogicalResult spyre_graph::verifyWrittenSticks(SpyreOpInterface op,
   AffineMap map = op.getIndexingMaps().back();
   WorkDivisionAttr division = op.getWorkDivision();
   Value init = op.getSpyreInit();
-  ArrayRef<int64_t> shape = cast<ShapedType>(init.getType()).getShape();
+  ArrayRef<int64_t> shape = shapeOf(init);
   LayoutAttrInterface layout = getLayout(init.getType());
   int64_t stickDim = layout.getStickDim(shape);
   int64_t packedDim = getPackedDim(layout);

@@ -9,6 +9,7 @@
 #include "PlanBoxes.h"
 #include "PlanDivisions.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -202,7 +203,7 @@ private:
     SmallVector<AffineMap> maps = op.getIndexingMaps();
     for (OpOperand &operand : op->getOpOperands()) {
       unsigned number = operand.getOperandNumber();
-      ArrayRef<int64_t> shape = getBufferShape(operand.get());
+      ArrayRef<int64_t> shape = shapeOf(operand.get());
       for (auto [dim, expr] : llvm::enumerate(maps[number].getResults())) {
         if (indirect && indirect->operand == number &&
             indirect->dim == static_cast<int64_t>(dim))
@@ -339,7 +340,7 @@ private:
           auto [low, high] = getPlannedRange(
               maps[number].getResult(dim.hostDim), extents, division, core);
           if (isChosen)
-            high = low + getBufferShape(operand.get())[dim.hostDim] - 1;
+            high = low + shapeOf(operand.get())[dim.hostDim] - 1;
           count = std::max(count, std::min(high / dim.step - low / dim.step + 1,
                                            dim.extent));
         }
@@ -370,7 +371,7 @@ private:
     for (OpOperand &operand : op->getOpOperands()) {
       unsigned number = operand.getOperandNumber();
       int64_t stickDim = getLayout(operand.get().getType())
-                             .getStickDim(getBufferShape(operand.get()));
+                             .getStickDim(shapeOf(operand.get()));
       if (stickDim < 0)
         continue;
       auto dim = dyn_cast<AffineDimExpr>(maps[number].getResult(stickDim));
@@ -420,7 +421,7 @@ private:
       for (auto [dim, expr] : llvm::enumerate(maps[number].getResults())) {
         auto [low, high] = getRange(expr, extents);
         if (throughIndex && indirect->dim == static_cast<int64_t>(dim)) {
-          high = getBufferShape(operand.get())[dim] - 1;
+          high = shapeOf(operand.get())[dim] - 1;
           if (auto contents = alloc->getAttrOfType<DenseI64ArrayAttr>(
                   kBoundContentsAttrName))
             high = contents[dim] - 1;
@@ -545,9 +546,6 @@ private:
     return users;
   }
 
-  static ArrayRef<int64_t> getBufferShape(Value value) {
-    return cast<ShapedType>(value.getType()).getShape();
-  }
   static PlacementAttr getPlacement(memref::AllocOp alloc) {
     return alloc->getAttrOfType<PlacementAttr>(
         SpyreGraphDialect::getPlacementAttrName());

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VerifySizes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "Spyre/Dialect/SpyreGraph/IR/UsedSizes.h"
@@ -517,8 +518,7 @@ private:
     if (!extentMap || !division || !layout)
       return success();
     AffineMap map = op.getIndexingMaps().back();
-    ArrayRef<int64_t> shape =
-        cast<ShapedType>(op.getSpyreInit().getType()).getShape();
+    ArrayRef<int64_t> shape = shapeOf(op.getSpyreInit());
     for (unsigned dim = 0; dim < extentMap.getNumResults(); ++dim) {
       if (!varies(extentMap, dim) || division.getSplits()[dim] == 1)
         continue;

@@ -1,0 +1,19 @@
+//===- Shapes.h - Shapes of tensors and buffers -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_SHAPES_H
+#define SPYRE_DIALECT_SPYREGRAPH_IR_SHAPES_H
+
+#include "mlir/IR/BuiltinTypeInterfaces.h"
+#include "mlir/IR/Value.h"
+
+namespace mlir::spyre_graph {
+
+/// The shape of a tensor or buffer.
+inline ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<ShapedType>(value.getType()).getShape();
+}
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_SHAPES_H
