@@ -37,13 +37,12 @@ Value RowIndices::create(OpBuilder &builder, Location loc,
   };
   // start + stride x the number of the iteration.
   auto createSteps = [&](int64_t count, int64_t start, int64_t stride) {
-    auto op = cast<SpyreOpInterface>(createDeviceOp(
-        builder, loc, IotaOp::getOperationName(), {}, createEmpty(count),
-        {builder.getNamedAttr("dim", number(0)),
-         builder.getNamedAttr("start", number(start)),
-         builder.getNamedAttr("step", number(stride))}));
-    op.setLoopStructure(builder.getMultiDimIdentityMap(1), count);
-    return op->getResult(0);
+    auto op = IotaOp::create(builder, loc, ValueRange(), createEmpty(count),
+                             builder.getMultiDimIdentityMap(1), count);
+    op.setDim(0);
+    op.setStartAttr(number(start));
+    op.setStepAttr(number(stride));
+    return op.getResult();
   };
 
   Value inRange = createElementwise(builder, loc, ClampOp::getOperationName(),

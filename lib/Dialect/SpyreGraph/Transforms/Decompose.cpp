@@ -62,17 +62,16 @@ private:
     return RankedTensorType::get(shape, element);
   }
 
+  /// An operation to which the caller gives the attributes that it needs.
   template <typename OpTy>
-  Value create(ValueRange ins, RankedTensorType type,
-               ArrayRef<NamedAttribute> attrs) {
+  OpTy create(ValueRange ins, RankedTensorType type) {
     Value init =
         tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
-    return OpTy::create(b, loc, ins, init, attrs).getResult();
+    return OpTy::create(b, loc, ins, init);
   }
 
   template <typename OpTy>
-  Value pointwise(RankedTensorType type, ArrayRef<Operand> operands,
-                  ArrayRef<NamedAttribute> attrs = {}) {
+  Value pointwise(RankedTensorType type, ArrayRef<Operand> operands) {
     SmallVector<Value> ins;
     SmallVector<Attribute> immediates;
     for (const Operand &operand : operands) {
@@ -81,22 +80,21 @@ private:
       immediates.push_back(operand.tensor ? Attribute(b.getUnitAttr())
                                           : b.getF32FloatAttr(operand.number));
     }
-    SmallVector<NamedAttribute> all(attrs);
+    auto op = create<OpTy>(ins, type);
     if (ins.size() != operands.size())
-      all.push_back(b.getNamedAttr("immediates", b.getArrayAttr(immediates)));
-    return create<OpTy>(ins, type, all);
+      op.setImmediatesAttr(b.getArrayAttr(immediates));
+    return op.getResult();
   }
 
   /// A reduction that keeps the reduced dimensions as 1.
   template <typename OpTy>
-  Value reduce(ValueRange ins, ArrayRef<int64_t> dims, Type element,
-               ArrayRef<NamedAttribute> attrs = {}) {
+  Value reduce(ValueRange ins, ArrayRef<int64_t> dims, Type element) {
     SmallVector<int64_t> shape(shapeOf(ins[0]));
     for (int64_t dim : dims)
       shape[dim] = 1;
-    SmallVector<NamedAttribute> all(attrs);
-    all.push_back(b.getNamedAttr("dims", b.getDenseI64ArrayAttr(dims)));
-    return create<OpTy>(ins, tensor(shape, element), all);
+    auto op = create<OpTy>(ins, tensor(shape, element));
+    op.setDims(dims);
+    return op.getResult();
   }
 
   /// alpha x (x . y) + bias with one map per operand, over loops `extents`.
@@ -104,15 +102,13 @@ private:
                  ArrayRef<AffineMap> maps, ArrayRef<int64_t> extents,
                  double alpha) {
     SmallVector<Value> ins{x, y};
-    SmallVector<NamedAttribute> attrs{
-        b.getNamedAttr("alpha", b.getF64FloatAttr(alpha)),
-        b.getNamedAttr("maps", b.getAffineMapArrayAttr(maps)),
-        b.getNamedAttr("extents", b.getDenseI64ArrayAttr(extents))};
-    if (bias) {
+    if (bias)
       ins.push_back(bias);
-      attrs.push_back(b.getNamedAttr("has_bias", b.getUnitAttr()));
-    }
-    return create<MatmulOp>(ins, type, attrs);
+    auto op = create<MatmulOp>(ins, type);
+    op.setAlpha(APFloat(alpha));
+    op.setHasBias(!!bias);
+    op.setLoopStructure(maps, extents);
+    return op.getResult();
   }
 
   AffineMap map(unsigned numLoops, ArrayRef<AffineExpr> results) {
@@ -121,6 +117,7 @@ private:
   AffineExpr d(unsigned dim) { return b.getAffineDimExpr(dim); }
   AffineExpr zero() { return b.getAffineConstantExpr(0); }
 
+  Value meanOfSquares(ValueRange ins, ArrayRef<int64_t> dims);
   Value causalBias(Value query, Value key, Type element);
   Value additiveMask(Value mask, Type element);
   Type scoresElement(ArrayRef<int64_t> shape, Type element);
@@ -182,27 +179,31 @@ static SmallVector<int64_t> lastDims(Value value, int64_t count) {
   return llvm::to_vector(llvm::seq<int64_t>(rank - count, rank));
 }
 
-/// What makes a sum of squares over `dims` of `value` a mean.
-static SmallVector<NamedAttribute> averageOf(OpBuilder &b, Value value,
-                                             ArrayRef<int64_t> dims) {
+/// The mean of the squares of the first of `ins`, less the second where there
+/// are two.
+Value Decomposer::meanOfSquares(ValueRange ins, ArrayRef<int64_t> dims) {
+  Value sum = reduce<SumSquaresOp>(ins, dims, f32());
+  auto op = sum.getDefiningOp<SumSquaresOp>();
   double count = 1;
-  SmallVector<AffineExpr> sizes = getSizes(value);
+  SmallVector<AffineExpr> sizes = getSizes(ins[0]);
   for (int64_t dim : dims) {
-    // The kernel counts, in each run.
-    if (!isa<AffineConstantExpr>(sizes[dim]))
-      return {b.getNamedAttr("scale", b.getF64FloatAttr(1.0)),
-              b.getNamedAttr("correction", b.getF64FloatAttr(0.0))};
-    count *= shapeOf(value)[dim];
+    if (!isa<AffineConstantExpr>(sizes[dim])) {
+      // The kernel counts, in each run.
+      op.setScale(APFloat(1.0));
+      op.setCorrection(APFloat(0.0));
+      return sum;
+    }
+    count *= shapeOf(ins[0])[dim];
   }
-  return {b.getNamedAttr("scale", b.getF64FloatAttr(1.0 / count))};
+  op.setScale(APFloat(1.0 / count));
+  return sum;
 }
 
 void Decomposer::layerNorm(LayerNormOp op) {
   Value input = op.getInput();
   SmallVector<int64_t> dims = lastDims(input, op.getNumDims());
   Value mean = reduce<MeanOp>(input, dims, f32());
-  Value variance = reduce<SumSquaresOp>({input, mean}, dims, f32(),
-                                        averageOf(b, input, dims));
+  Value variance = meanOfSquares({input, mean}, dims);
   RankedTensorType statistics = typeOf(mean);
   Value shifted =
       pointwise<AddOp>(statistics, {variance, op.getEps().convertToDouble()});
@@ -220,8 +221,7 @@ void Decomposer::layerNorm(LayerNormOp op) {
 void Decomposer::rmsNorm(RmsNormOp op) {
   Value input = op.getInput();
   SmallVector<int64_t> dims = lastDims(input, op.getNumDims());
-  Value meanSquare =
-      reduce<SumSquaresOp>(input, dims, f32(), averageOf(b, input, dims));
+  Value meanSquare = meanOfSquares(input, dims);
   RankedTensorType statistics = typeOf(meanSquare);
   Value shifted =
       pointwise<AddOp>(statistics, {meanSquare, op.getEps().convertToDouble()});
@@ -248,10 +248,11 @@ Value Decomposer::causalBias(Value query, Value key, Type element) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&function.getBody().front());
   bias = pointwise<TriOp>(tensor({shapeOf(query)[2], shapeOf(key)[2]}, element),
-                          {-std::numeric_limits<double>::infinity()},
-                          {b.getNamedAttr("diagonal", b.getI64IntegerAttr(1)),
-                           b.getNamedAttr("upper", b.getUnitAttr())});
-  bias.getDefiningOp<TriOp>().setLoopExtentMap(makeSizeMap(
+                          {-std::numeric_limits<double>::infinity()});
+  auto triangle = bias.getDefiningOp<TriOp>();
+  triangle.setDiagonal(1);
+  triangle.setUpper(true);
+  triangle.setLoopExtentMap(makeSizeMap(
       {rows, columns}, getSizeSymbols(function).size(), b.getContext()));
   return bias;
 }
@@ -521,9 +522,8 @@ void Decomposer::attentionBackward(AttentionBackwardOp op) {
                                 map(5, {d(0), sharedHead(d(1)), d(3), d(4)}),
                                 map(5, {d(0), d(1), d(2), d(3)})},
                                {q[0], q[1], q[2], k[2], v[3]}, 1.0);
-  Value dot =
-      reduce<SumProductsOp>({gradient, op.getOutput()}, 3, f32(),
-                            b.getNamedAttr("scale", b.getF64FloatAttr(1.0)));
+  Value dot = reduce<SumProductsOp>({gradient, op.getOutput()}, 3, f32());
+  dot.getDefiningOp<SumProductsOp>().setScale(APFloat(1.0));
   // (gradWeights - dot) x weights.
   Value gradScores = pointwise<LayerNormNormOp>(
       scoresType, {gradWeights, dot, weights, 1.0, 0.0});

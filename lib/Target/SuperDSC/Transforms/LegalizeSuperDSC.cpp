@@ -45,8 +45,8 @@ static void fillEmptyReductions(func::FuncOp function) {
       number = builder.getI64IntegerAttr(static_cast<int64_t>(value));
     auto fill = FillOp::create(
         builder, op->getLoc(), ValueRange(), op.getSpyreInit(),
-        builder.getMultiDimIdentityMap(type.getRank()), type.getShape(),
-        builder.getNamedAttr("immediates", builder.getArrayAttr({number})));
+        builder.getMultiDimIdentityMap(type.getRank()), type.getShape());
+    fill.setImmediatesAttr(builder.getArrayAttr({number}));
     op->replaceAllUsesWith(fill);
     op->erase();
   }

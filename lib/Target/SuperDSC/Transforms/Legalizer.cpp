@@ -348,10 +348,10 @@ Value SuperDSCLegalizer::fillGaps(Value line) {
   TypedAttr zero = builder.getF32FloatAttr(0.0);
   if (!isa<FloatType>(type.getElementType()))
     zero = builder.getI64IntegerAttr(0);
-  auto fill = FillOp::create(
-      builder, loc, ValueRange(), line,
-      builder.getMultiDimIdentityMap(type.getRank()), type.getShape(),
-      builder.getNamedAttr("immediates", builder.getArrayAttr({zero})));
+  auto fill = FillOp::create(builder, loc, ValueRange(), line,
+                             builder.getMultiDimIdentityMap(type.getRank()),
+                             type.getShape());
+  fill.setImmediatesAttr(builder.getArrayAttr({zero}));
   made.push_back(fill);
   return fill.getResult();
 }

@@ -249,9 +249,9 @@ SpyreOpInterface spyre_graph::createReshard(OpBuilder &builder, Location loc,
     return loops.getDivision(context).withChunkMap(
         makeSizeMap(loops.chunksAt, numSymbols, context));
   };
-  auto reshard = ReshardOp::create(
-      builder, loc, source, target, {wanted->map, wanted->map}, wanted->extents,
-      builder.getNamedAttr("source_division", getDivision(*held)));
+  auto reshard = ReshardOp::create(builder, loc, source, target,
+                                   {wanted->map, wanted->map}, wanted->extents);
+  reshard.setSourceDivisionAttr(getDivision(*held));
   reshard.setLoopExtentMap(makeSizeMap(wanted->extentsAt, numSymbols, context));
   reshard.setWorkDivision(getDivision(*wanted));
   return reshard;

@@ -22,7 +22,7 @@ static bool isFreeOfTypes(SpyreOpInterface op) {
 /// tensor.
 static bool isCast(IdentityOp op, bool isWidening) {
   if (op->getNumResults() != 1 || op.getInputs().size() != 1 ||
-      op->hasAttr("immediates") || !op.getMaps() ||
+      op.getImmediates() || !op.getMaps() ||
       !op.getInit().getDefiningOp<tensor::EmptyOp>() ||
       getLayout(op.getResult().getType()))
     return false;
