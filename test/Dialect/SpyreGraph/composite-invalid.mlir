@@ -2,6 +2,7 @@
 // RUN: spyre-opt %s --split-input-file --verify-diagnostics
 
 func.func @softmax_dim(%x: tensor<4x8xf16>) {
+  // SG-SOFTMAX-C1
   // expected-error @+1 {{dim 2 is not a dimension of 'tensor<4x8xf16>'}}
   %0 = spyre_graph.softmax %x {dim = 2 : i64} : tensor<4x8xf16> -> tensor<4x8xf16>
   return
@@ -10,6 +11,7 @@ func.func @softmax_dim(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @softmax_shape(%x: tensor<4x8xf16>) {
+  // SG-SOFTMAX-C2
   // expected-error @+1 {{result shape must be the input's, but found 'tensor<4x1xf16>'}}
   %0 = spyre_graph.softmax %x {dim = 1 : i64} : tensor<4x8xf16> -> tensor<4x1xf16>
   return
@@ -18,6 +20,7 @@ func.func @softmax_shape(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @layer_norm_weight(%x: tensor<4x8xf16>, %w: tensor<4xf16>) {
+  // SG-NORM-C3
   // expected-error @+1 {{weight and bias must have the normalised shape, but found 'tensor<4xf16>'}}
   %0, %1, %2 = spyre_graph.layer_norm %x weight(%w : tensor<4xf16>) {num_dims = 1 : i64, eps = 1.0e-5 : f64}
     : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf32>, tensor<4x1xf32>
@@ -27,6 +30,7 @@ func.func @layer_norm_weight(%x: tensor<4x8xf16>, %w: tensor<4xf16>) {
 // -----
 
 func.func @layer_norm_statistics(%x: tensor<4x8xf16>) {
+  // SG-NORM-C4
   // expected-error @+1 {{statistics must be f32 with the normalised dimensions kept as 1, but found 'tensor<4x1xf16>'}}
   %0, %1, %2 = spyre_graph.layer_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64}
     : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf16>, tensor<4x1xf32>
@@ -36,6 +40,7 @@ func.func @layer_norm_statistics(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @rms_norm_dims(%x: tensor<4x8xf16>) {
+  // SG-NORM-C1
   // expected-error @+1 {{cannot normalize 3 dimensions}}
   %0, %1 = spyre_graph.rms_norm %x {num_dims = 3 : i64, eps = 1.0e-5 : f64} : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf32>
   return
@@ -44,6 +49,7 @@ func.func @rms_norm_dims(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @rms_norm_shape(%x: tensor<4x8xf16>) {
+  // SG-NORM-C2
   // expected-error @+1 {{result shape must be the input's}}
   %0, %1 = spyre_graph.rms_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64} : tensor<4x8xf16> -> tensor<8x4xf16>, tensor<4x1xf32>
   return
@@ -52,6 +58,7 @@ func.func @rms_norm_shape(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @attention_heads(%q: tensor<1x3x4x8xf16>, %k: tensor<1x2x4x8xf16>) {
+  // SG-ATTENTION-C3
   // expected-error @+1 {{3 query heads are not a multiple of 2 key and 2 value heads}}
   %0, %1 = spyre_graph.attention %q, %k, %k {scale = 1.0 : f64}
     : tensor<1x3x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x3x4x8xf16>, tensor<1x3x4xf32>
@@ -61,6 +68,7 @@ func.func @attention_heads(%q: tensor<1x3x4x8xf16>, %k: tensor<1x2x4x8xf16>) {
 // -----
 
 func.func @attention_logsumexp(%q: tensor<1x2x4x8xf16>) {
+  // SG-ATTENTION-C4
   // expected-error @+1 {{logsumexp must be f32 of the first three result dimensions, but is 'tensor<1x2x4xf16>'}}
   %0, %1 = spyre_graph.attention %q, %q, %q {scale = 1.0 : f64}
     : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>, tensor<1x2x4xf16>
@@ -70,6 +78,7 @@ func.func @attention_logsumexp(%q: tensor<1x2x4x8xf16>) {
 // -----
 
 func.func @attention_backward_gradient(%q: tensor<1x2x4x8xf16>, %g: tensor<1x2x4x9xf16>, %l: tensor<1x2x4xf32>) {
+  // SG-ATTENTION-C4
   // expected-error @+1 {{output and its gradient must have shape [1, 2, 4, 8], but found 'tensor<1x2x4x9xf16>'}}
   %0:3 = spyre_graph.attention_backward %g, %q, %q, %q, %q, %l {scale = 1.0 : f64}
     : tensor<1x2x4x9xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4xf32>
@@ -80,6 +89,7 @@ func.func @attention_backward_gradient(%q: tensor<1x2x4x8xf16>, %g: tensor<1x2x4
 // -----
 
 func.func @attention_backward_logsumexp(%q: tensor<1x2x4x8xf16>, %l: tensor<1x2x4xf16>) {
+  // SG-ATTENTION-C4
   // expected-error @+1 {{logsumexp must be f32 of the first three output dimensions, but is 'tensor<1x2x4xf16>'}}
   %0:3 = spyre_graph.attention_backward %q, %q, %q, %q, %q, %l {scale = 1.0 : f64}
     : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4xf16>
@@ -166,5 +176,66 @@ func.func @attention_backward_mask_integers(%q: tensor<1x4x4x8xf16>, %l: tensor<
   %0:3 = spyre_graph.attention_backward %q, %q, %q, %q, %q, %l mask(%m : tensor<4x4xi8>) {scale = 1.0 : f64}
     : tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4xf32>
     -> tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>
+  return
+}
+
+// -----
+
+func.func @layer_norm_shape(%x: tensor<4x8xf16>) {
+  // SG-NORM-C2
+  // expected-error @+1 {{result shape must be the input's, but found 'tensor<8xf16>'}}
+  %0, %1, %2 = spyre_graph.layer_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64}
+    : tensor<4x8xf16> -> tensor<8xf16>, tensor<4x1xf32>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @attention_rank(%q: tensor<4x4x8xf16>) {
+  // SG-ATTENTION-C3
+  // expected-error @+1 {{query, key and value must have rank 4, but are 'tensor<4x4x8xf16>'}}
+  %0, %1 = spyre_graph.attention %q, %q, %q {scale = 1.0 : f64}
+    : tensor<4x4x8xf16>, tensor<4x4x8xf16>, tensor<4x4x8xf16> -> tensor<4x4x8xf16>, tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_batch(%q: tensor<2x4x4x8xf16>, %k: tensor<1x4x4x8xf16>) {
+  // SG-ATTENTION-C3
+  // expected-error @+1 {{query, key and value must have one batch size}}
+  %0, %1 = spyre_graph.attention %q, %k, %k {scale = 1.0 : f64}
+    : tensor<2x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16> -> tensor<2x4x4x8xf16>, tensor<2x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_keys(%q: tensor<1x4x4x8xf16>, %k: tensor<1x4x4x8xf16>, %v: tensor<1x4x5x8xf16>) {
+  // SG-ATTENTION-C3
+  // expected-error @+1 {{shapes 'tensor<1x4x4x8xf16>', 'tensor<1x4x4x8xf16>', 'tensor<1x4x5x8xf16>' do not agree}}
+  %0, %1 = spyre_graph.attention %q, %k, %v {scale = 1.0 : f64}
+    : tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x5x8xf16> -> tensor<1x4x4x8xf16>, tensor<1x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_result(%q: tensor<1x4x4x8xf16>, %v: tensor<1x4x4x9xf16>) {
+  // SG-ATTENTION-C4
+  // expected-error @+1 {{result must have shape [1, 4, 4, 9], but is 'tensor<1x4x4x8xf16>'}}
+  %0, %1 = spyre_graph.attention %q, %q, %v {scale = 1.0 : f64}
+    : tensor<1x4x4x8xf16>, tensor<1x4x4x8xf16>, tensor<1x4x4x9xf16> -> tensor<1x4x4x8xf16>, tensor<1x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_backward_results(%q: tensor<1x2x4x8xf16>, %l: tensor<1x2x4xf32>) {
+  // SG-ATTENTION-C5
+  // expected-error @+1 {{gradients must have the shapes of query, key and value}}
+  %0:3 = spyre_graph.attention_backward %q, %q, %q, %q, %q, %l {scale = 1.0 : f64}
+    : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4xf32>
+    -> tensor<1x2x4x8xf16>, tensor<1x2x8x4xf16>, tensor<1x2x4x8xf16>
   return
 }

@@ -42,16 +42,19 @@ func.func private @f(tensor<4x8xf16, #spyre_graph.explicit_layout<device_size = 
 
 // -----
 
+// SG-ARG-C1
 // expected-error@+1 {{spyre_graph.host_strides of argument 0 has 1 entries}}
 func.func private @f(tensor<4x8xf16> {spyre_graph.host_strides = array<i64: 1>})
 
 // -----
 
+// SG-ARG-C2
 // expected-error@+1 {{spyre_graph.name must be a string}}
 func.func private @f(tensor<4x8xf16> {spyre_graph.name = 1 : i64})
 
 // -----
 
+// SG-ARG-C3
 // expected-error@+1 {{unknown argument attribute}}
 func.func private @f(tensor<4x8xf16> {spyre_graph.nonsense})
 
@@ -68,6 +71,7 @@ func.func @view_map(%x: tensor<4x8xf16>) {
 
 // Divisions that have no value, or whose ranges are not known.
 func.func @view_divisors(%x: tensor<4xf16>) {
+  // SG-OP-C9
   // expected-error@+1 {{maps divide by positive constants only, found affine_map<(d0) -> (d0 mod 0)>}}
   %0 = spyre_graph.view %x, affine_map<(d0) -> (d0 mod 0)> : tensor<4xf16> -> tensor<4xf16>
   return
@@ -76,6 +80,7 @@ func.func @view_divisors(%x: tensor<4xf16>) {
 // -----
 
 func.func @view_negative_divisor(%x: tensor<4xf16>) {
+  // SG-OP-C9
   // expected-error@+1 {{maps divide by positive constants only, found affine_map<(d0) -> (d0 floordiv -2)>}}
   %1 = spyre_graph.view %x, affine_map<(d0) -> (d0 floordiv -2)> : tensor<4xf16> -> tensor<4xf16>
   return
@@ -84,6 +89,7 @@ func.func @view_negative_divisor(%x: tensor<4xf16>) {
 // -----
 
 func.func @loop_divisors(%x: tensor<4xf16>) {
+  // SG-OP-C9
   // expected-error@+1 {{maps divide by positive constants only, found affine_map<(d0) -> (d0 ceildiv 0)>}}
   %0 = spyre_graph.neg ins(%x : tensor<4xf16>) outs(%x : tensor<4xf16>)
     {maps = [affine_map<(d0) -> (d0 ceildiv 0)>, affine_map<(d0) -> (d0)>], extents = array<i64: 4>} -> tensor<4xf16>
@@ -121,6 +127,7 @@ func.func @view_range(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @result(%x: tensor<4x8xf16>) {
+  // SG-OP-C6
   // expected-error@+1 {{must have a result on tensors, none on buffers}}
   spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>)
   return
@@ -129,6 +136,7 @@ func.func @result(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @result_type(%x: tensor<4x8xf16>) {
+  // SG-OP-C6
   // expected-error@+1 {{differs from the type of its init}}
   %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) -> tensor<4x8xf32>
   return
@@ -137,6 +145,7 @@ func.func @result_type(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @dynamic(%x: tensor<?x8xf16>) {
+  // SG-OP-C6
   // expected-error@+1 {{operands must have static shapes}}
   %r = spyre_graph.exp ins(%x : tensor<?x8xf16>) outs(%x : tensor<?x8xf16>) -> tensor<?x8xf16>
   return
@@ -145,6 +154,7 @@ func.func @dynamic(%x: tensor<?x8xf16>) {
 // -----
 
 func.func @immediates(%x: tensor<4x8xf16>) {
+  // SG-OP-C7
   // expected-error@+1 {{immediates name 2 tensor operands, but 1 are given}}
   %r = spyre_graph.add ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {immediates = [unit, unit]} -> tensor<4x8xf16>
   return
@@ -153,6 +163,7 @@ func.func @immediates(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @immediate_kind(%x: tensor<4x8xf16>) {
+  // SG-OP-C7
   // expected-error@+1 {{an immediate must be unit or a number, but found "two"}}
   %r = spyre_graph.add ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {immediates = [unit, "two"]} -> tensor<4x8xf16>
   return
@@ -161,6 +172,7 @@ func.func @immediate_kind(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @maps_without_extents(%x: tensor<4x8xf16>) {
+  // SG-OP-C8
   // expected-error@+1 {{maps and extents must be given together}}
   %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>]} -> tensor<4x8xf16>
   return
@@ -169,6 +181,7 @@ func.func @maps_without_extents(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @num_maps(%x: tensor<4x8xf16>) {
+  // SG-OP-C8
   // expected-error@+1 {{has 1 maps for 2 operands}}
   %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {maps = [affine_map<(d0, d1) -> (d0, d1)>], extents = array<i64: 4, 8>} -> tensor<4x8xf16>
   return
@@ -177,6 +190,7 @@ func.func @num_maps(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @map_rank(%x: tensor<4x8xf16>) {
+  // SG-OP-C8
   // expected-error@+1 {{map of operand 1 must take 2 loop indices to 2 coordinates}}
   %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], extents = array<i64: 4, 8>} -> tensor<4x8xf16>
   return
@@ -185,6 +199,7 @@ func.func @map_rank(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @map_range(%x: tensor<4x8xf16>) {
+  // SG-OP-C9
   // expected-error@+1 {{operand 0 is accessed at coordinates 0 to 8 of dimension 1, whose extent is 8}}
   %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, 0)>], extents = array<i64: 4, 9>} -> tensor<4x8xf16>
   return
@@ -291,24 +306,33 @@ func.func @matmul_shapes(%x: tensor<4x8xf16>, %y: tensor<9x4xf16>, %o: tensor<4x
 
 // -----
 
-func.func @softmax_dim(%x: tensor<4x8xf16>) {
-  // expected-error@+1 {{dim 2 is not a dimension of}}
-  %r = spyre_graph.softmax %x {dim = 2 : i64} : tensor<4x8xf16> -> tensor<4x8xf16>
+func.func @negative_extent(%x: tensor<4x8xf16>) {
+  // SG-OP-C8
+  // expected-error@+1 {{loop extents must not be negative}}
+  %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], extents = array<i64: 4, -8>} -> tensor<4x8xf16>
   return
 }
 
 // -----
 
-func.func @norm_stats(%x: tensor<4x8xf16>) {
-  // expected-error@+1 {{statistics must be f32 with the normalised dimensions kept as 1}}
-  %r, %s = spyre_graph.rms_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64} : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4xf32>
+func.func @scatter_index_rank(%x: tensor<4x8xf16>, %i: tensor<4x1xi64>, %o: tensor<9x8xf16>) {
+  // SG-OP-C3
+  // expected-error@+1 {{expects an index of rank 1, but found 'tensor<4x1xi64>'}}
+  %r = spyre_graph.scatter ins(%x, %i : tensor<4x8xf16>, tensor<4x1xi64>) outs(%o : tensor<9x8xf16>) {axis = 0 : i64} -> tensor<9x8xf16>
   return
 }
 
 // -----
 
-func.func @attention_heads(%q: tensor<1x3x4x8xf16>, %k: tensor<1x2x4x8xf16>) {
-  // expected-error@+1 {{3 query heads are not a multiple of 2 key and 2 value heads}}
-  %r, %l = spyre_graph.attention %q, %k, %k {scale = 1.0 : f64} : tensor<1x3x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x3x4x8xf16>, tensor<1x3x4xf32>
+func.func @view_dynamic(%x: tensor<?xf16>) {
+  // SG-OP-C6
+  // expected-error@+1 {{source and result must have static shapes}}
+  %v = spyre_graph.view %x, affine_map<(d0) -> (d0)> : tensor<?xf16> -> tensor<4xf16>
   return
 }
+
+// -----
+
+// SG-ARG-C1
+// expected-error@+1 {{spyre_graph.host_strides must be an array of i64}}
+func.func private @f(tensor<4x8xf16> {spyre_graph.host_strides = [8, 1]})

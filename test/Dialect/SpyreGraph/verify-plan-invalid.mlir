@@ -71,6 +71,32 @@ func.func @too_many_cores(%x: memref<64x64xf16, #l>) {
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #id = affine_map<(i, j) -> (i, j)>
+#d = #spyre_graph.division<splits = [16, 4], chunks = [1, 64]>
+
+// SG-PLAN-C2
+func.func @more_cores(%x: memref<16x256xf16, #l>) {
+  // expected-error @+1 {{division needs more than 32 cores}}
+  spyre_graph.neg ins(%x : memref<16x256xf16, #l>) outs(%x : memref<16x256xf16, #l>) {maps = [#id, #id], extents = array<i64: 16, 256>, division = #d}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j, k) -> (i, j)>
+#d = #spyre_graph.division<splits = [1, 1, 2], chunks = [4, 64, 1]>
+
+// SG-PLAN-C3
+func.func @same_elements(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
+  // expected-error @+1 {{loop dimension 2 is split, but all its slices write the same elements}}
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64, 2>, division = #d}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
 
 // SG-PLAN-C3
 func.func @half_sticks(%x: memref<4x64xf16, #l>) {
@@ -248,8 +274,23 @@ func.func @unwritten(%x: memref<4x64xf16, #l>, %z: memref<2x64xf16, #l>, %y: mem
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
 func.func @foreign(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
+  // SG-PLAN-C15
   // expected-error @+1 {{is not a device operation but uses a buffer}}
   memref.copy %x, %y : memref<4x64xf16, #l> to memref<4x64xf16, #l>
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#d = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
+
+func.func @on_tensors() {
+  %x = ub.poison : tensor<4x64xf16, #l>
+  // SG-PLAN-C15
+  // expected-error @+1 {{is on tensors; plans are on buffers}}
+  %y = spyre_graph.neg ins(%x : tensor<4x64xf16, #l>) outs(%x : tensor<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d} -> tensor<4x64xf16, #l>
   return
 }
 
@@ -262,6 +303,7 @@ func.func @foreign(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
 
 // SG-PLAN-C4, which the operation's own verifier finds as well.
 func.func @outside_buffer(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
+  // SG-OP-C9
   // expected-error @+1 {{operand 0 is accessed at coordinates 1 to 4 of dimension 0, whose extent is 4}}
   spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#off, #id], extents = array<i64: 4, 64>, division = #d}
   return

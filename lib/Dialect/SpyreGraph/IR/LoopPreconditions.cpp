@@ -225,6 +225,7 @@ LogicalResult spyre_graph::detail::verifyScatter(SpyreOpInterface op) {
     return failure();
   if (op->hasAttr("maps"))
     return success();
+  // SG-OP-C3
   ArrayRef<int64_t> index = shapedType(op.getSpyreInputs()[1]).getShape();
   if (index.size() != 1)
     return op->emitOpError() << "expects an index of rank 1, but found "

@@ -50,8 +50,8 @@ public:
     return success();
   }
 
-  /// Checks, with all extents known, that what is accessed in parts is there
-  /// at all sizes.
+  /// SG-SYMBOL-C6: checks, with all extents known, that what is accessed in
+  /// parts is there at all sizes.
   LogicalResult checkParts() {
     SmallVector<AffineExpr> last;
     for (auto [extent, size] : llvm::zip_equal(extents, known))
@@ -73,6 +73,7 @@ public:
     return success();
   }
 
+  /// SG-SYMBOL-C5
   LogicalResult set(unsigned loop, AffineExpr size, const Twine &what) {
     if (!known[loop])
       known[loop] = size;

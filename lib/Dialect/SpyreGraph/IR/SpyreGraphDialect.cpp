@@ -114,6 +114,7 @@ SpyreGraphDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
                                             unsigned argIndex,
                                             NamedAttribute attribute) {
   Region &region = op->getRegion(regionIndex);
+  // SG-ARG-C1
   if (attribute.getName() == getHostStridesAttrName()) {
     auto strides = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
     if (!strides)
@@ -131,6 +132,7 @@ SpyreGraphDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
                                << " entries, but the type is " << type;
     return success();
   }
+  // SG-ARG-C2
   if (attribute.getName() == getNameAttrName()) {
     if (!isa<StringAttr>(attribute.getValue()))
       return op->emitOpError() << getNameAttrName() << " must be a string";
@@ -162,6 +164,7 @@ SpyreGraphDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
   // --spyre-resolve-hints checks what it says.
   if (attribute.getName() == kDimNamesAttrName)
     return success();
+  // SG-ARG-C3
   return op->emitOpError() << "unknown argument attribute "
                            << attribute.getName();
 }

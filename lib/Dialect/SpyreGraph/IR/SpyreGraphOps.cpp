@@ -65,7 +65,8 @@ spyre_graph::detail::getLogicalOperands(ScalarBuilder &b,
   return operands;
 }
 
-/// MLIR's parser takes divisions by any number; ranges need positive ones.
+/// SG-OP-C9: MLIR's parser takes divisions by any number;
+/// ranges need positive ones.
 static LogicalResult verifyDivisors(Operation *op, AffineMap map) {
   bool arePositive = true;
   auto visit = [&](AffineExpr expr) {
@@ -93,6 +94,7 @@ static LogicalResult verifyLoops(SpyreOpInterface op, ArrayRef<AffineMap> maps,
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     AffineMap map = maps[number];
     auto type = cast<ShapedType>(operand.getType());
+    // SG-OP-C8
     if (map.getNumDims() != extents.size() || map.getNumSymbols() != 0 ||
         map.getNumResults() != type.getRank())
       return op->emitOpError()
@@ -103,6 +105,7 @@ static LogicalResult verifyLoops(SpyreOpInterface op, ArrayRef<AffineMap> maps,
       return failure();
     if (empty)
       continue;
+    // SG-OP-C9
     for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
       if (indirect && indirect->operand == number &&
           indirect->dim == static_cast<int64_t>(dim))
@@ -224,6 +227,7 @@ static LogicalResult verifyDivision(SpyreOpInterface op,
 
 LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
   auto op = cast<SpyreOpInterface>(operation);
+  // SG-OP-C6
   for (Value operand : operation->getOperands())
     if (!cast<ShapedType>(operand.getType()).hasStaticShape())
       return op->emitOpError() << "operands must have static shapes, but found "
@@ -238,6 +242,7 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
            << " differs from the type of its init "
            << op.getSpyreInit().getType();
 
+  // SG-OP-C7
   if (auto immediates = operation->getAttrOfType<ArrayAttr>("immediates")) {
     unsigned numTensors = llvm::count_if(immediates, [](Attribute attribute) {
       return isa<UnitAttr>(attribute);
@@ -253,14 +258,13 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
                << attribute;
   }
 
-  bool hasMaps = operation->hasAttr("maps");
-  if (hasMaps != operation->hasAttr("extents"))
+  // SG-OP-C8
+  auto maps = operation->getAttrOfType<ArrayAttr>("maps");
+  if (!maps != !operation->hasAttr("extents"))
     return op->emitOpError("maps and extents must be given together");
-  if (hasMaps && operation->getAttrOfType<ArrayAttr>("maps").size() !=
-                     operation->getNumOperands())
-    return op->emitOpError()
-           << "has " << operation->getAttrOfType<ArrayAttr>("maps").size()
-           << " maps for " << operation->getNumOperands() << " operands";
+  if (maps && maps.size() != operation->getNumOperands())
+    return op->emitOpError() << "has " << maps.size() << " maps for "
+                             << operation->getNumOperands() << " operands";
   if (failed(verifyFloat8(operation)) || failed(op.verifyOperands()))
     return failure();
   SmallVector<int64_t> extents = op.getLoopExtents();
@@ -268,6 +272,7 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
     return op->emitOpError("loop extents must not be negative");
   if (failed(verifyLoops(op, op.getIndexingMaps(), extents)))
     return failure();
+  // SG-SYMBOL-C2
   AffineMap extentMap = op.getLoopExtentMap();
   if (extentMap &&
       failed(verifySizeMap(extentMap, extents, getSizeSymbols(operation),
@@ -299,8 +304,10 @@ LogicalResult ViewOp::verify() {
                          << result.getElementType()
                          << ", must be the source's, "
                          << source.getElementType();
+  // SG-OP-C6
   if (!source.hasStaticShape() || !result.hasStaticShape())
     return emitOpError("source and result must have static shapes");
+  // SG-SYMBOL-C2
   if (getSizeMap() && failed(verifySizeMap(*getSizeMap(), result.getShape(),
                                            getSizeSymbols(*this), [&] {
                                              return emitOpError("size_map ");
@@ -361,10 +368,12 @@ static RankedTensorType tensorType(Value value) {
 
 LogicalResult SoftmaxOp::verify() {
   RankedTensorType input = tensorType(getInput());
+  // SG-SOFTMAX-C1
   if (static_cast<int64_t>(getDim()) < 0 ||
       static_cast<int64_t>(getDim()) >= std::max<int64_t>(input.getRank(), 1))
     return emitOpError() << "dim " << static_cast<int64_t>(getDim())
                          << " is not a dimension of " << input;
+  // SG-SOFTMAX-C2
   if (input.getShape() != tensorType(getResult()).getShape())
     return emitOpError() << "result shape must be the input's, but found "
                          << getResult().getType() << " for " << input;
@@ -377,18 +386,22 @@ static LogicalResult verifyNorm(Operation *op, Value input, Value result,
                                 ArrayRef<Value> affine,
                                 ArrayRef<Value> statistics, int64_t numDims) {
   RankedTensorType type = tensorType(input);
+  // SG-NORM-C1
   if (numDims < 1 || numDims > type.getRank())
     return op->emitOpError()
            << "cannot normalize " << numDims << " dimensions of " << type;
+  // SG-NORM-C2
   if (tensorType(result).getShape() != type.getShape())
     return op->emitOpError() << "result shape must be the input's, but found "
                              << result.getType() << " for " << type;
+  // SG-NORM-C3
   for (Value value : affine)
     if (value &&
         tensorType(value).getShape() != type.getShape().take_back(numDims))
       return op->emitOpError()
              << "weight and bias must have the normalised shape, but found "
              << value.getType() << " for " << type;
+  // SG-NORM-C4
   SmallVector<int64_t> kept(type.getShape());
   std::fill(kept.end() - numDims, kept.end(), 1);
   for (Value value : statistics)
@@ -426,6 +439,7 @@ bool AttentionOp::isMaskShape(ArrayRef<int64_t> mask,
 static LogicalResult verifyAttention(Operation *op, RankedTensorType q,
                                      RankedTensorType k, RankedTensorType v,
                                      Value mask) {
+  // SG-ATTENTION-C3
   if (q.getRank() != 4 || k.getRank() != 4 || v.getRank() != 4)
     return op->emitOpError()
            << "query, key and value must have rank 4, but are " << q << ", "
@@ -464,6 +478,7 @@ LogicalResult AttentionOp::verify() {
                    v = tensorType(getValue());
   if (failed(verifyAttention(*this, q, k, v, getMask())))
     return failure();
+  // SG-ATTENTION-C4
   SmallVector<int64_t> outShape{q.getDimSize(0), q.getDimSize(1),
                                 q.getDimSize(2), v.getDimSize(3)};
   if (tensorType(getResult()).getShape() != ArrayRef<int64_t>(outShape))
@@ -483,11 +498,13 @@ LogicalResult AttentionBackwardOp::verify() {
                    v = tensorType(getValue());
   if (failed(verifyAttention(*this, q, k, v, getMask())))
     return failure();
+  // SG-ATTENTION-C5
   if (tensorType(getGradQuery()).getShape() != q.getShape() ||
       tensorType(getGradKey()).getShape() != k.getShape() ||
       tensorType(getGradValue()).getShape() != v.getShape())
     return emitOpError(
         "gradients must have the shapes of query, key and value");
+  // SG-ATTENTION-C4
   SmallVector<int64_t> outShape{q.getDimSize(0), q.getDimSize(1),
                                 q.getDimSize(2), v.getDimSize(3)};
   for (Value value : {getOutput(), getGradOutput()})

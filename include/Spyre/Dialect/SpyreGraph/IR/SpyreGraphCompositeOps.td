@@ -13,6 +13,9 @@ include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphDialect.td"
 class SpyreGraph_Composite<string mnemonic, list<Trait> traits = [Pure]>
     : Op<SpyreGraph_Dialect, mnemonic, traits>;
 
+/// Constraints:
+/// - SG-SOFTMAX-C1: `dim` is a dimension of the input; 0 if that has none.
+/// - SG-SOFTMAX-C2: the result has the input's shape.
 def SpyreGraph_SoftmaxOp : SpyreGraph_Composite<"softmax"> {
   let summary = "softmax or log_softmax along `dim`";
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, UnitAttr:$log);
@@ -21,6 +24,12 @@ def SpyreGraph_SoftmaxOp : SpyreGraph_Composite<"softmax"> {
       "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
+/// Constraints, also of `rms_norm`:
+/// - SG-NORM-C1: `num_dims` is 1 to the rank of the input.
+/// - SG-NORM-C2: the result has the input's shape.
+/// - SG-NORM-C3: weight and bias have the shape of the normalised dimensions.
+/// - SG-NORM-C4: statistics are f32 of the input's shape, with the normalised
+///   dimensions kept as 1.
 def SpyreGraph_LayerNormOp
     : SpyreGraph_Composite<"layer_norm", [Pure, AttrSizedOperandSegments]> {
   let summary = "layer norm over the last `num_dims` dimensions";
@@ -53,6 +62,11 @@ def SpyreGraph_RmsNormOp : SpyreGraph_Composite<"rms_norm"> {
   }];
   let hasVerifier = 1;
 }
+/// Constraints beside those below, also of `attention_backward`:
+/// - SG-ATTENTION-C3: query, key and value have the shapes that it describes.
+/// - SG-ATTENTION-C4: the output and its gradient have the shape [B, H, L, Ev],
+///   and the log-sum-exp is f32 [B, H, L].
+/// - SG-ATTENTION-C5: the gradients of query, key and value have their shapes.
 def SpyreGraph_AttentionOp : SpyreGraph_Composite<"attention"> {
   let summary = "scaled dot-product attention";
   let description = [{

@@ -4,6 +4,11 @@
 
 include "mlir/IR/DialectBase.td"
 
+/// Constraints of the attributes of arguments and results:
+/// - SG-ARG-C1: `spyre_graph.host_strides` is an array of i64, with one for each
+///   dimension.
+/// - SG-ARG-C2: `spyre_graph.name` is a string.
+/// - SG-ARG-C3: there are no attributes of the dialect but those that it names.
 def SpyreGraph_Dialect : Dialect {
   let name = "spyre_graph";
   let cppNamespace = "::mlir::spyre_graph";

@@ -26,6 +26,19 @@ def AnyTensorOrMemRef : AnyTypeOf<[AnyRankedTensor, AnyMemRef]>;
 /// - SG-OP-C5: elements of 8-bit floats are moved, converted and factors of a
 ///   matmul; nothing else is computed with them, and no result is
 ///   (spec/drop-in.md, "Small dtypes", the dtype gate).
+/// - SG-OP-C6: operands, and the result of a view, have static shapes. On tensors
+///   there is a result of the init's type, on buffers none.
+/// - SG-OP-C7: each of the `immediates` is a number or unit, with a unit for each
+///   input.
+/// - SG-OP-C8: `maps` and `extents` are given together, with a map for each
+///   operand, which takes the loops to its coordinates and has no symbols; no
+///   extent is negative.
+/// - SG-OP-C9: maps, also of a view, divide by positive constants only, and no
+///   coordinate lies outside of the operand, but for those that indices replace.
+/// - SG-SYMBOL-C5: the operands of an operation, or source and result of a view,
+///   agree on how long a loop is at each size.
+/// - SG-SYMBOL-C6: what is accessed of a dimension that varies, if that is not all
+///   of it, is there at each size.
 class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     : Op<SpyreGraph_Dialect, mnemonic, !listconcat([
         DestinationStyleOpInterface,

@@ -531,6 +531,9 @@ def SpyreMemoryPlanning
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
 }
 
+/// Beside the constraints below:
+/// - SG-PLAN-C15: buffers are used by device operations and their tiles only,
+///   and nothing is on tensors.
 def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
   let summary = "check a plan, with code that the planners do not share";
   let description = [{

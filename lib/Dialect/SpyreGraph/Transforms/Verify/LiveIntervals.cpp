@@ -66,6 +66,7 @@ LogicalResult spyre_graph::verifyDisjoint(std::vector<Interval> &intervals) {
       other = next->second;
     if (next != live.begin() && std::prev(next)->second->end > interval.begin)
       other = std::prev(next)->second;
+    // SG-PLAN-C6
     if (other) {
       InFlightDiagnostic diagnostic =
           interval.alloc->emitOpError()

@@ -42,6 +42,7 @@ static LogicalResult verifyCovers(SpyreOpInterface op,
   SmallVector<int64_t> extents = op.getLoopExtents();
   ArrayRef<int64_t> splits = division.getSplits();
   ArrayRef<int64_t> chunks = division.getChunks();
+  // SG-PLAN-C2
   if (splits.size() != extents.size() || chunks.size() != extents.size())
     return op->emitOpError()
            << "division has " << splits.size() << " splits and "
@@ -57,7 +58,7 @@ static LogicalResult verifyCovers(SpyreOpInterface op,
     if (coresUsed > limits.cores)
       return op->emitOpError()
              << "division needs more than " << limits.cores << " cores";
-    // Iterations in order of the slices: each once, none outside.
+    // SG-PLAN-C3: iterations in order of the slices, each once, none outside.
     int64_t covered = 0;
     for (int64_t slice = 0; slice < splits[dim]; ++slice) {
       int64_t low = slice * chunks[dim];
@@ -80,6 +81,7 @@ static LogicalResult verifyCovers(SpyreOpInterface op,
 
 LogicalResult spyre_graph::verifyDivision(SpyreOpInterface op,
                                           const PlanLimits &limits) {
+  // SG-PLAN-C2
   if (!op->hasAttr("maps") || !op->hasAttr("extents"))
     return op->emitOpError("has no explicit maps and extents");
   WorkDivisionAttr division = op.getWorkDivision();
@@ -98,7 +100,7 @@ LogicalResult spyre_graph::verifyDivision(SpyreOpInterface op,
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
     if (splits[dim] == 1 || kinds[dim] == utils::IteratorType::parallel)
       continue;
-    // The cores of each group of `splits[dim]` in a row combine their parts.
+    // SG-PLAN-C2
     if (!isCombinedAcrossCores(op.getCombiner()))
       return op->emitOpError()
              << "loop dimension " << dim
@@ -109,6 +111,8 @@ LogicalResult spyre_graph::verifyDivision(SpyreOpInterface op,
       if (kinds[other] != utils::IteratorType::parallel)
         return op->emitOpError() << "reduction dimensions " << other << " and "
                                  << dim << " are both split";
+      // SG-PLAN-C3: the cores of each group of `splits[dim]` in a row combine
+      // their parts.
       for (int64_t core = 1; core < splits[dim]; ++core)
         if (getPlannedSlice(division, core, other) != 0)
           return op->emitOpError()
@@ -192,7 +196,7 @@ LogicalResult spyre_graph::verifyWrittenSticks(SpyreOpInterface op,
                  map.getResult(tensorDim).isFunctionOfDim(dim);
         });
     if (!isInSticks) {
-      // Copies for several cores, each in its own LX.
+      // SG-PLAN-C3, but for copies for several cores, each in its own LX.
       bool isCopied =
           isInLX && llvm::none_of(op.getIndexingMaps(), [&](AffineMap used) {
             return used.isFunctionOfDim(dim);
@@ -203,6 +207,7 @@ LogicalResult spyre_graph::verifyWrittenSticks(SpyreOpInterface op,
                << " is split, but all its slices write the same elements";
       continue;
     }
+    // SG-PLAN-C3
     for (int64_t tensorDim : {stickDim, packedDim}) {
       int64_t steps = getStepsPerStick(layout, shape, tensorDim);
       if (tensorDim < 0 || !map.getResult(tensorDim).isFunctionOfDim(dim) ||

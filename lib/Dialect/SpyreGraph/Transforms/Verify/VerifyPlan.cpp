@@ -51,6 +51,7 @@ public:
   }
 
 private:
+  /// SG-PLAN-C15, and what the rules say of each operation.
   LogicalResult verifyOperation(Operation *op) {
     if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
       allocs.push_back(alloc);
@@ -274,6 +275,7 @@ private:
     return success();
   }
 
+  /// SG-PLAN-C7
   LogicalResult verifyHeldBoxes(memref::AllocOp alloc, PlacementAttr placement,
                                 ArrayRef<Box> boxes) {
     ArrayRef<int64_t> local = placement.getLocal();

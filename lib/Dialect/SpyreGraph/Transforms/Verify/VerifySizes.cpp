@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
-// A plan with symbols has passed the checks at its largest sizes. What is left
-// to show is that smaller sizes leave nothing out and reach no further. Each
-// such claim says that a set of integer points is empty: sizes, and loop
-// indices below the extents at these sizes, at which something would be wrong.
-// MLIR's Presburger library decides that, and names a point of a set that is
-// not.
+// SG-PLAN-C13: a plan with symbols has passed the checks at its largest sizes.
+// What is left to show is that smaller sizes leave nothing out and reach no
+// further. Each such claim says that a set of integer points is empty: sizes,
+// and loop indices below the extents at these sizes, at which something would
+// be wrong. MLIR's Presburger library decides that, and names a point of a set
+// that is not.
 //
 // Longer than 600 lines: one proof, whose claims share the sets of points that
 // have been decided.
