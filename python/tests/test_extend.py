@@ -10,7 +10,7 @@ from inputs import values
 from interpreters import run_python
 from numerics import assert_exact, assert_units, compiled, device_value
 from torch.nn import functional
-from torch_spyre import extend
+from torch_spyre import _C, extend
 from torch_spyre.compile_backend import compiled_parts
 from torch_spyre.errors import ExtensionError
 from torch_spyre.frontend.parts import EagerStep
@@ -231,6 +231,27 @@ def test_wrong_lowerings(case, is_compiled):
         call(torch.ones(3, 5, device="spyre"))
     assert "test_extend.py:" in str(caught.value)
     assert "extended.cube.default" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "message"),
+    [
+        ("sum", 1, "requires attribute 'dims'"),
+        ("gather", 2, "requires attribute 'axis'"),
+        ("topk", 1, "must have maps and extents"),
+    ],
+)
+def test_incomplete_operations_where_sizes_vary(name, count, message):
+    """Sizes are inferred only of operations that have what these follow from."""
+    builder = _C.GraphBuilder()
+    builder.add_symbol("s", 2, 64, 8)
+    x = torch.ones(8, 64, dtype=HALF, device="spyre")
+    _, _, sizes, strides, layout, dtype = _C.tensor_info(x)
+    operand = _C.ValueId(builder.add_argument("x", dtype, sizes, strides, layout))
+    with pytest.raises(Exception, match=message):
+        builder.op(
+            f"spyre_graph.{name}", [operand] * count, {}, [(dtype, sizes, strides)], []
+        )
 
 
 def test_an_argument_as_result_is_copied():

@@ -459,8 +459,10 @@ static void verifyNewOps(const ATenCall &call, Block *block, Operation *last,
       });
   for (auto it = last ? std::next(last->getIterator()) : block->begin();
        it != block->end(); ++it)
-    if ((!sizes.empty() && failed(inferNewSizes(&*it, values, sizes))) ||
-        failed(verify(&*it, /*verifyRecursively=*/false)))
+    // Sizes are inferred from loops, and these from attributes that may lack.
+    if (failed(verify(&*it, /*verifyRecursively=*/false)) ||
+        (!sizes.empty() && (failed(inferNewSizes(&*it, values, sizes)) ||
+                            failed(verify(&*it, /*verifyRecursively=*/false)))))
       call.unsupported(text);
   for (auto [value, own] : llvm::zip(values, sizes))
     if (value && getSizes(value) != own)
