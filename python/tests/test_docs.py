@@ -191,6 +191,28 @@ def test_a_message_that_nothing_says_is_found():
     assert not is_said_in("recompiling: cache file ... is broken", text)
 
 
+@pytest.mark.parametrize(
+    ("subject", "said"),
+    [
+        ("[Docs] Say how subjects are checked", ""),
+        ("[Docs] " + 65 * "A", ""),
+        ("[Docs] " + 66 * "A", "has 73 characters"),
+        ("[Nothing] Say it", "the area Nothing"),
+        ("[Docs] say it", "not of the form"),
+        ("Docs: Say it", "not of the form"),
+        ("[Docs] Say it.", "full stop"),
+    ],
+)
+def test_subjects_of_commits(subject, said):
+    from check_commits import areas, fault
+
+    known = areas((ROOT / "CONTRIBUTING.md").read_text())
+    assert len(known) > 10
+    found = fault(subject, known)
+    assert said in found
+    assert bool(said) == bool(found)
+
+
 def test_constraints_page_has_every_rule():
     from check_constraints import ids_in
 
