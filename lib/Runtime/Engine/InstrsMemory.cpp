@@ -271,6 +271,17 @@ static void moveDistributed(Core &core, int location, TileVal &tile, void *data,
     core.fail(location, error);
 }
 
+/// Gets a tile of a view in one memory ready to be loaded or stored.
+static void prepare(Core &core, int location, TileVal &tile, bool isStore) {
+  std::string error = tile.prepare(core.zeroOutside);
+  if (!error.empty())
+    core.fail(location, error);
+  if (tile.view.isWide)
+    core.noteSpan(location, tile);
+  if (core.shadow)
+    core.shadow->access(core, location, tile, isStore);
+}
+
 static void setShape(TensorVal &tensor, const TileVal &tile) {
   tensor.rank = tile.plan->rank;
   std::copy(tile.sizes, tile.sizes + tensor.rank, tensor.sizes);
@@ -288,13 +299,7 @@ void LoadInstr::run(Core &core, bool mayDefer) const {
     moveDistributed(core, location, t, result.data, false);
     return;
   }
-  std::string error = t.prepare(core.zeroOutside);
-  if (!error.empty())
-    core.fail(location, error);
-  if (t.view.isWide)
-    core.noteSpan(location, t);
-  if (core.shadow)
-    core.shadow->access(core, location, t, false);
+  prepare(core, location, t, /*isStore=*/false);
   core.noteLoad(t);
   if (mayDefer && t.numElements >= kDeferredElements && !core.shadow) {
     core.releaseTensor(dst);
@@ -367,13 +372,7 @@ void StoreInstr::run(Core &core) const {
     core.forgetKeptTiles();
     return moveDistributed(core, location, t, value.data, true);
   }
-  std::string error = t.prepare(core.zeroOutside);
-  if (!error.empty())
-    core.fail(location, error);
-  if (t.view.isWide)
-    core.noteSpan(location, t);
-  if (core.shadow)
-    core.shadow->access(core, location, t, true);
+  prepare(core, location, t, /*isStore=*/true);
   core.noteStore(t);
   if (!isMade) {
     if (!rowLoops.empty()) {
