@@ -240,7 +240,7 @@ try:
     while len(plans) < 9:
         plans.append(_C.prepare_kernel({str(tmp_path / "code")!r}))
 except torch.OutOfMemoryError as error:
-    print(len(plans), "out of device memory" in str(error))
+    print(len(plans), "device out of memory. " in str(error))
 """
     result = run_python(program, SPYRE_POISON_FREED="0")
     assert result.stdout.split() == ["7", "True"], result.stderr

@@ -166,7 +166,7 @@ def test_device_size_that_is_enough(size, room, tmp_path):
     [
         ("lxBytesPerCore", 255, "LX scratchpad overflow: live data tiles need 256"),
         ("maxSpanBytes", 255, "span 256 bytes of device memory, but a core addresses"),
-        ("deviceMemoryBytes", 1 << 16, "out of device memory: 256 bytes requested"),
+        ("deviceMemoryBytes", 1 << 16, "device out of memory. 256 bytes requested"),
     ],
     ids=lambda value: None if isinstance(value, int) else value.split(":")[0],
 )

@@ -111,7 +111,9 @@ uint64_t DeviceMemory::allocate(uint64_t sizeInBytes) {
   uint64_t largest = freeBySize.empty() ? 0 : freeBySize.rbegin()->first;
   if (wanted > largest) {
     ++statistics.numFailures;
-    throw OutOfMemory("out of device memory: " + std::to_string(sizeInBytes) +
+    // " out of memory." is how libraries that then try less (accelerate) know
+    // this error, which they share with other devices.
+    throw OutOfMemory("device out of memory. " + std::to_string(sizeInBytes) +
                       " bytes requested, largest free block has " +
                       std::to_string(largest) + " of " +
                       std::to_string(capacity) + " bytes");
