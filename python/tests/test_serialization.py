@@ -5,6 +5,7 @@ import io
 import pickle
 import random
 from multiprocessing.reduction import ForkingPickler
+from types import ModuleType
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ import torch.multiprocessing
 from interpreters import run_python
 from torch import nn
 from torch_spyre import _C
+from torch_spyre.frontend import dynamo
 
 pytestmark = pytest.mark.usefixtures("no_fallback")
 
@@ -215,3 +217,32 @@ def test_exported_programs():
     program = torch.export.export(module, (x,)).module()
     result = program.to("spyre")(x.to("spyre"))
     torch.testing.assert_close(result.cpu(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_safetensors_takes_the_device_by_its_number():
+    """The library refuses the names of devices that it has no list of."""
+    opened = []
+    library = ModuleType("safetensors")
+    library.safe_open = lambda *args, **kwargs: opened.append((args, kwargs))
+    dynamo._HOOKS["safetensors"](library)
+    library.safe_open("file", framework="pt", device="spyre")
+    library.safe_open("file", "pt", device="spyre:0", backend="mmap")
+    library.safe_open("file", "pt", "cuda:1")
+    library.safe_open("file", "pt")
+    assert opened == [
+        (("file", "pt", 0), {}),
+        (("file", "pt", 0), {"backend": "mmap"}),
+        (("file", "pt", "cuda:1"), {}),
+        (("file", "pt", "cpu"), {}),
+    ]
+
+
+def test_safetensors_loads_on_the_device(tmp_path):
+    files = pytest.importorskip("safetensors.torch")
+    x = sample()
+    files.save_file({"x": x.to("spyre")}, tmp_path / "x.safetensors")
+    (y,) = files.load_file(tmp_path / "x.safetensors", device="spyre").values()
+    assert y.device.type == "spyre" and torch.equal(y.cpu(), x)
+    with files.safe_open(tmp_path / "x.safetensors", "pt", device="spyre:0") as file:
+        part = file.get_slice("x")[3:, :2]
+    assert part.device.type == "spyre" and torch.equal(part.cpu(), x[3:, :2])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Dynamo and Inductor learn about spyre once they are imported.
+"""What Dynamo, Inductor and others learn about spyre once they are imported.
 
 Which compiler ``torch.compile`` uses without a backend, or with ``inductor``: graphs
 that touch spyre tensors come to this package, all others go to Inductor as they would
-without it. And the device's functions, by its DeviceInterface.
+without it. And the device's functions, by its DeviceInterface; and that there is such
+a device, where a library has a list of them.
 """
 
 from __future__ import annotations
@@ -211,7 +212,24 @@ def _allow_flex_attention(flex_attention: ModuleType) -> None:
     flex_attention._validate_device = validate_device
 
 
+def _open_for_spyre(safetensors: ModuleType) -> None:
+    """The library has a list of devices, and takes numbers for any accelerator's."""
+    original = safetensors.safe_open
+
+    @wraps(original)
+    def safe_open(
+        filename: Any, framework: str, device: Any = "cpu", **kwargs: Any
+    ) -> Any:
+        if isinstance(device, str) and device.partition(":")[0] == "spyre":
+            device = torch.device(device).index
+            device = torch.spyre.current_device() if device is None else device
+        return original(filename, framework, device, **kwargs)
+
+    safetensors.safe_open = safe_open
+
+
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
+    "safetensors": _open_for_spyre,
     "torch._dynamo.config": _allow_many_sizes,
     "torch._dynamo.convert_frame": _save_tracing_time,
     "torch._dynamo.device_interface": _register_interface,
