@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gamma and Bessel functions, powers and exponentials of matrices, against fp64."""
+"""Gamma and Bessel functions, exponentials and inverses of matrices, against fp64."""
 
 import math
 
@@ -85,6 +85,41 @@ def test_matrix_exp_of_any_norm():
     error = (native(torch.linalg.matrix_exp, x).double() - exact).abs().amax((1, 2))
     # The angle has a relative error of 2^-24 when it is the result of 12 squarings.
     assert bool((error <= 2.0**-22 * (1 + 2 * angles)).all()), error
+
+
+@pytest.mark.parametrize("is_unit", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangular_systems(upper, left, is_unit):
+    """The error of substitution, which grows with what the inverse's sizes say."""
+    rows = 37  # No power of two.
+    a = torch.randn(2, 1, rows, rows) * 0.2 + 2 * torch.eye(rows)
+    b = torch.randn(3, *((rows, 5) if left else (5, rows)))
+
+    def solve(a, b):
+        return torch.linalg.solve_triangular(
+            a, b, upper=upper, left=left, unitriangular=is_unit
+        )
+
+    exact = solve(a.double(), b.double())
+    one = torch.eye(rows, dtype=torch.float64)
+    used = a.double().triu() if upper else a.double().tril()
+    if is_unit:
+        used = used - used * one + one
+    grown = used.inverse().abs() @ used.abs()
+    size = (
+        grown @ exact.abs() if left else exact.abs() @ used.abs() @ used.inverse().abs()
+    )
+    actual = native(solve, a, b)
+    assert actual.shape == exact.shape and actual.stride() == solve(a, b).stride()
+    assert_within(actual, exact, rows * 2.0**-24 * size)
+
+
+def test_triangular_systems_do_not_read_the_other_half():
+    a = torch.tensor([[2.0, math.inf], [1.0, 4.0]])
+    b = torch.tensor([[2.0], [9.0]])
+    solved = native(lambda a, b: torch.linalg.solve_triangular(a, b, upper=False), a, b)
+    assert solved.tolist() == [[1.0], [2.0]]
 
 
 @pytest.mark.parametrize("name", ["lgamma", "digamma", "i0", "i0e", "i1", "i1e"])

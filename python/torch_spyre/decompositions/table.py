@@ -38,6 +38,7 @@ from torch_spyre.decompositions import (
     segments,
     selection,
     special,
+    triangular,
     windows,
 )
 
@@ -74,6 +75,7 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     **segments.DECOMPOSITIONS,
     **selection.DECOMPOSITIONS,
     **special.DECOMPOSITIONS,
+    **triangular.DECOMPOSITIONS,
     **windows.DECOMPOSITIONS,
 }
 
