@@ -22,9 +22,11 @@ HALF = torch.float16
 
 library = torch.library.Library("extended", "DEF")
 library.define("cube(Tensor x, float scale=1.0) -> Tensor")
+library.define("divided(Tensor x, *, float by, Tensor? plus=None) -> Tensor")
 library.define("row_norms(Tensor x) -> (Tensor, Tensor)")
 library.define("fill_up(Tensor(a!) x, Tensor y) -> Tensor")
 library.impl("cube", lambda x, scale=1.0: torch.empty_like(x), "Meta")
+library.impl("divided", lambda x, *, by, plus=None: torch.empty_like(x), "Meta")
 library.impl("row_norms", lambda x: (x.sum(-1), x.amax(-1)), "Meta")
 library.impl("fill_up", lambda x, y: torch.empty_like(y), "Meta")
 library.define("twice(Tensor x) -> Tensor")
@@ -59,6 +61,19 @@ def test_decomposition_of_a_custom_operator(shape):
     expected = (host.double() ** 3) * 0.5
     for result in both(lambda x: ops.cube(x, 0.5), host.to("spyre")):
         assert_units(result, expected, 4)
+
+
+@pytest.mark.usefixtures("no_fallback")
+def test_decomposition_with_keywords():
+    @extend.decomposition(ops.divided.default)
+    def divided(x, *, by, plus=None):
+        return x / by if plus is None else x / by + plus
+
+    x = torch.tensor([2.0, 6.0]).to("spyre")
+    for result in both(lambda x: ops.divided(x, by=2.0), x):
+        assert result.tolist() == [1.0, 3.0]
+    for result in both(lambda x: ops.divided(x, plus=x, by=2.0), x):
+        assert result.tolist() == [3.0, 9.0]
 
 
 @pytest.mark.usefixtures("no_fallback")

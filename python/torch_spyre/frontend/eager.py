@@ -35,6 +35,7 @@ from torch_spyre.frontend.eager_calls import (
     Call,
     Shapes,
     WholeNumber,
+    by_places,
     call_of,
     check_updated,
     check_written,
@@ -64,7 +65,9 @@ RETRY = True
 def _own(op: OpOverload) -> Callable | None:
     """What runs in place of an operator as it is."""
     given = extensions.decompositions().get(op)
-    return given or OWN.get(op) or named_decompositions().get(op)
+    if given is not None:
+        return by_places(op, given)
+    return OWN.get(op) or named_decompositions().get(op)
 
 
 _log = logging.getLogger("spyre.execution")

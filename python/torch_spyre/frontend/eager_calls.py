@@ -137,6 +137,18 @@ def call_of(namespace: str, name: str, overload: str) -> Call | None:
     return Call(str(op), functional, inputs, written, is_factory, is_out)
 
 
+def by_places(op: OpOverload, function: Callable) -> Callable:
+    """A function, called with all arguments in the order of the operator's schema."""
+    parameters = op._schema.arguments
+
+    def call(*values: Any) -> Any:
+        pairs = list(zip(parameters, values, strict=True))
+        keywords = {p.name: value for p, value in pairs if p.kwarg_only}
+        return function(*(v for p, v in pairs if not p.kwarg_only), **keywords)
+
+    return call
+
+
 def leaves(values: Any) -> Iterator[torch.Tensor]:
     """The spyre tensors of a call, in the order that _C counts them."""
     for value in values:
