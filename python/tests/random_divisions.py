@@ -5,6 +5,8 @@ Odd extents, uneven slices, any order of the loops over the cores. Each plan is 
 text, its inputs and what its last argument holds afterwards.
 """
 
+import re
+
 import numpy as np
 
 EXTENTS = [1, 2, 3, 7, 31, 63, 64, 65, 100, 127, 130, 251, 509]
@@ -207,3 +209,60 @@ def make_reshard(rng, numbers):
     x = numbers.integers(-1000, 1000, shape).astype(dtype)
     expected = np.broadcast_to(x, (copies, *shape))
     return function([buffer, result], body), [x], expected
+
+
+def make_shared_sum(rng, numbers):
+    """A product whose reduction is split: all partners hold the result, and the first of
+    them gives it to cores that divide it otherwise.
+    """
+    m, n, k = rng.choice(EXTENTS), rng.choice(EXTENTS), rng.choice(REDUCED[1:])
+    copies = rng.choice([1, 1, 2, 3])
+    x = numbers.integers(-2, 3, (m, k)).astype(np.float16)
+    y = numbers.integers(-2, 3, (k, n)).astype(np.float16)
+    how, splits, chunks = partner_division(rng, [(m, 1), (n, 64), (k, 64)], 2)
+    partners = splits[2]
+    # Loops of the move: rows, columns, the partners that hold a part, and the cores
+    # that get the same part. Each side leaves the other's whole.
+    order = re.search(r"order = \[([^]]*)\]", how).group(1)
+    held = (
+        f"#spyre_graph.division<splits = [{splits[0]}, {splits[1]}, {partners}, 1], "
+        f"chunks = [{chunks[0]}, {chunks[1]}, 1, {copies}], order = [{order}, 3]>"
+    )
+    read, read_chunks = division(rng, [(m, 1), (n, 64), (copies, 1)])
+    numbers_of = {
+        name: list(map(int, found.split(", ")))
+        for name, found in re.findall(r"(\w+) = \[([^]]*)\]", read)
+    }
+    split, chunk = numbers_of["splits"], numbers_of["chunks"]
+    wanted = (
+        f"#spyre_graph.division<splits = [{split[0]}, {split[1]}, 1, {split[2]}], "
+        f"chunks = [{chunk[0]}, {chunk[1]}, {partners}, {chunk[2]}], "
+        f"order = {[loop + (loop == 2) for loop in numbers_of['order']] + [2]}>"
+    )
+    kinds = [buffer((m, k), [0, 1]), buffer((k, n), [0, 1])]
+    part = buffer((m, n), [0, 1])
+    result = buffer((copies, m, n), [0, 1, 2])
+
+    def alloc(name: str, offset: int, of: list[int]) -> str:
+        local = [min(of[0], m), min(of[1], n)]
+        return (
+            f"  %{name} = memref.alloc() {{spyre_graph.placement = "
+            f"#spyre_graph.placement<lx, offset = {offset}, local = {local}>}} : {part}\n"
+        )
+
+    both = "affine_map<(m, n, p, c) -> (m, n)>"
+    body = alloc("a", 0, chunks) + alloc("b", 802816, read_chunks)
+    body += (
+        f"  spyre_graph.matmul ins(%x0, %x1 : {', '.join(kinds)}) outs(%a : {part}) "
+        "{maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, "
+        f"affine_map<(m, n, k) -> (m, n)>], extents = array<i64: {m}, {n}, {k}>, "
+        f"division = {how}}}\n"
+        f"  spyre_graph.reshard ins(%a : {part}) outs(%b : {part}) "
+        f"{{source_division = {held}, maps = [{both}, {both}], "
+        f"extents = array<i64: {m}, {n}, {partners}, {copies}>, division = {wanted}}}\n"
+        f"  spyre_graph.neg ins(%b : {part}) outs(%out0 : {result}) "
+        "{maps = [affine_map<(m, n, c) -> (m, n)>, affine_map<(m, n, c) -> (c, m, n)>], "
+        f"extents = array<i64: {m}, {n}, {copies}>, division = {read}}}\n"
+    )
+    expected = np.broadcast_to(-(x.astype(float) @ y.astype(float)), (copies, m, n))
+    return function([*kinds, result], body), [x, y], expected

@@ -12,7 +12,12 @@ import re
 import numpy as np
 import pytest
 from commands import ROOT, arguments, execute, needs_tools, run
-from random_divisions import make_matmul, make_reduction, make_reshard
+from random_divisions import (
+    make_matmul,
+    make_reduction,
+    make_reshard,
+    make_shared_sum,
+)
 
 pytestmark = needs_tools
 
@@ -34,16 +39,24 @@ def draw(seed, number):
     return rng, np.random.default_rng(rng.randrange(1 << 30))
 
 
-@pytest.mark.parametrize("number", range(40))
-def test_split_reduction(number, tmp_path):
-    rng, numbers = draw(20260604, number)
-    make = rng.choice([make_matmul, make_reduction])
-    text, values, expected = make(rng, numbers)
+def check_sums(text, values, expected, tmp_path):
     found = run_plan(text, values, tmp_path).astype(float)
     # One rounding to 10 bits; two where a sum is subtracted.
     bound = 2.0**-9 * np.maximum(np.abs(expected), np.abs(expected).max(initial=1))
     assert found.shape == expected.shape
     assert (np.abs(found - expected) <= bound).all(), text
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_split_reduction(number, tmp_path):
+    rng, numbers = draw(20260604, number)
+    make = rng.choice([make_matmul, make_reduction])
+    check_sums(*make(rng, numbers), tmp_path)
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_reshard_of_partners(number, tmp_path):
+    check_sums(*make_shared_sum(*draw(20261127, number)), tmp_path)
 
 
 @pytest.mark.parametrize("number", range(40))

@@ -102,6 +102,23 @@ def test_one_plan_for_few_rows_and_many(function, columns, sizes):
         assert size_in_bytes < 1.15 * own_bytes, size
 
 
+@pytest.mark.parametrize("target", ["ktir", "superdsc"])
+@pytest.mark.parametrize(("heads", "rows"), [(2, 509), (16, 301)])
+def test_scores_of_partners(heads, rows, target, monkeypatch):
+    """Cores that share the sums of scores hand them on over the ring (SuperDSC shares
+    no sums): device memory gets the result alone.
+    """
+    monkeypatch.setenv("SPYRE_EXECUTE", target)
+    function = attention(heads, 128, False)
+    x = values((rows, 3 * heads * 128), torch.float16, rows, -1, 1)
+    with torch.spyre.profiler.profile() as trace:
+        y = compiled(function)(x.to("spyre")).cpu()
+    assert_like_oracle(y, function(x.double()), oracle(function, x))
+    if target == "ktir":
+        written = sum(k.device_bytes_written for k in trace.kernels)
+        assert written < 1.1 * y.nbytes
+
+
 def test_weights_at_few_rows():
     """Weights go to other sticks on each core that needs them, at every size."""
 

@@ -39,14 +39,19 @@ KernelBuilder::KernelBuilder(SpyreOpInterface op,
                                 : getStickAccess(maps[operand], place.layout,
                                                  place.wholeShape, extents));
   }
-  for (auto [dim, kind] : llvm::enumerate(op.getLoopKinds()))
-    loops.push_back({extents[dim], division.getChunks()[dim],
-                     division.getChunks()[dim],
+  for (auto [dim, kind] : llvm::enumerate(op.getLoopKinds())) {
+    // A loop that no map of a move uses tells cores apart: nothing walks it.
+    bool isWalked =
+        !isa<ReshardOp>(operation) || maps.front().isFunctionOfDim(dim);
+    int64_t chunk = division.getChunks()[dim];
+    if (!isWalked)
+      chunk = std::min<int64_t>(chunk, 1);
+    loops.push_back({extents[dim], chunk, chunk,
                      kind == utils::IteratorType::reduction,
                      builder.getIndexAttr(extents[dim]),
-                     builder.getIndexAttr(division.getChunks()[dim]),
-                     builder.getIndexAttr(0), builder.getIndexAttr(0),
-                     builder.getIndexAttr(division.getChunks()[dim])});
+                     builder.getIndexAttr(chunk), builder.getIndexAttr(0),
+                     builder.getIndexAttr(0), builder.getIndexAttr(chunk)});
+  }
   for (auto [loop, splits] : llvm::zip(loops, division.getSplits()))
     if (loop.isReduction)
       numPartners *= splits;

@@ -41,7 +41,7 @@ static SmallVector<int64_t> getStrides(ArrayRef<int64_t> sizes) {
 }
 
 /// A view, in coordinates of the whole buffer, of the parts that the cores
-/// hold.
+/// hold, each of them once.
 Value KernelBuilder::buildSourceView() {
   MLIRContext *context = builder.getContext();
   const OperandStorage &place = storage[0];
@@ -73,6 +73,13 @@ Value KernelBuilder::buildSourceView() {
     wholeSizes[number] = ShapedType::kDynamic;
   }
   for (int64_t core = 0; core < division.getNumCores(); ++core) {
+    // Of several cores that hold the same part the first one gives it.
+    bool isFirst = true;
+    for (unsigned loop = 0; loop < strides.size(); ++loop)
+      isFirst &= map.isFunctionOfDim(loop) ||
+                 core / strides[loop] % division.getSplits()[loop] == 0;
+    if (!isFirst)
+      continue;
     SmallVector<int64_t> first, part, slices;
     for (unsigned dim = 0; dim < map.getNumResults(); ++dim) {
       unsigned loop = map.getDimPosition(dim);

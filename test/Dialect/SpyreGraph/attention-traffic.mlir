@@ -54,3 +54,50 @@ func.func @crowded(%q: tensor<1x16x1024x64xf16, #l>, %k: tensor<1x16x1024x64xf16
     -> tensor<1x16x1024x64xf16>, tensor<1x16x1024xf32>
   return %0 : tensor<1x16x1024x64xf16>
 }
+
+// -----
+
+// Heads side by side in rows, as a projection makes them. Neighbours share the
+// sums of the scores, and all of them hold the result: the first ones give it to
+// the cores that need whole rows for the softmax.
+// CHECK-LABEL: func.func @two_heads
+// CHECK-SAME: spyre_graph.pool_size = 0
+// CHECK: spyre_graph.matmul {{.*}} outs(%[[SCORES:[a-z0-9_]+]] : memref<1x2x512x512xf32
+// CHECK: spyre_graph.reshard ins(%[[SCORES]] :
+// CHECK-SAME: source_division
+// CHECK: spyre_graph.max
+// CHECK-NOT: spyre_graph.reshard
+// CHECK-NOT: placement<pool
+// CHECK: return
+#packed = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#q = affine_map<(b, h, i, j) -> (i, h * 128 + j)>
+#k = affine_map<(b, h, i, j) -> (i, h * 128 + j + 256)>
+#v = affine_map<(b, h, i, j) -> (i, h * 128 + j + 512)>
+func.func @two_heads(%x: tensor<512x768xf16, #packed>) -> tensor<1x2x512x128xf16> {
+  %q = spyre_graph.view %x, #q : tensor<512x768xf16, #packed> -> tensor<1x2x512x128xf16>
+  %k = spyre_graph.view %x, #k : tensor<512x768xf16, #packed> -> tensor<1x2x512x128xf16>
+  %v = spyre_graph.view %x, #v : tensor<512x768xf16, #packed> -> tensor<1x2x512x128xf16>
+  %0, %1 = spyre_graph.attention %q, %k, %v {scale = 0.088388347648318433 : f64}
+    : tensor<1x2x512x128xf16>, tensor<1x2x512x128xf16>, tensor<1x2x512x128xf16> -> tensor<1x2x512x128xf16>, tensor<1x2x512xf32>
+  return %0 : tensor<1x2x512x128xf16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @sixteen_heads
+// CHECK-SAME: spyre_graph.pool_size = 0
+// CHECK: spyre_graph.reshard
+// CHECK-NOT: placement<pool
+// CHECK: return
+#packed = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#q = affine_map<(b, h, i, j) -> (i, h * 128 + j)>
+#k = affine_map<(b, h, i, j) -> (i, h * 128 + j + 2048)>
+#v = affine_map<(b, h, i, j) -> (i, h * 128 + j + 4096)>
+func.func @sixteen_heads(%x: tensor<512x6144xf16, #packed>) -> tensor<1x16x512x128xf16> {
+  %q = spyre_graph.view %x, #q : tensor<512x6144xf16, #packed> -> tensor<1x16x512x128xf16>
+  %k = spyre_graph.view %x, #k : tensor<512x6144xf16, #packed> -> tensor<1x16x512x128xf16>
+  %v = spyre_graph.view %x, #v : tensor<512x6144xf16, #packed> -> tensor<1x16x512x128xf16>
+  %0, %1 = spyre_graph.attention %q, %k, %v {scale = 0.088388347648318433 : f64}
+    : tensor<1x16x512x128xf16>, tensor<1x16x512x128xf16>, tensor<1x16x512x128xf16> -> tensor<1x16x512x128xf16>, tensor<1x16x512xf32>
+  return %0 : tensor<1x16x512x128xf16>
+}

@@ -31,11 +31,14 @@ func.func @main(%q: tensor<1x1x512x128xf16, #l4>, %k: tensor<1x1x512x128xf16, #l
 
 // Of 4096 keys, four neighbours sum a quarter each: each value is then loaded
 // for four times as many rows, which fill the matrix unit. Neighbours exchange
-// parts of rows, which is quick.
+// parts of rows, which is quick, and the first of each four gives what all of
+// them sum to the cores of the division.
 // CHECK-LABEL: func.func @main
 // CHECK: spyre_graph.exp_sub {{.*}}splits = [1, 1, 32, 1]
 // CHECK: spyre_graph.reshard {{.*}}division = #spyre_graph.division<splits = [1, 1, 8, 4]
 // CHECK: spyre_graph.matmul {{.*}}splits = [1, 1, 8, 1, 4]
+// CHECK: spyre_graph.reshard {{.*}}source_division = #spyre_graph.division<splits = [1, 1, 8, 1, 4]
+// CHECK: spyre_graph.div {{.*}}splits = [1, 1, 32, 1]
 // CHECK-NOT: spyre_graph.reshard
 // CHECK: return
 #l4 = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>

@@ -34,7 +34,7 @@ func.func @maps(%a: memref<64x64xf16, #l>, %b: memref<64x64xf16, #l>) {
 
 // SG-RESHARD-C3
 func.func @uncovered(%a: memref<64x64xf16, #l>, %b: memref<64x64xf16, #l>) {
-  // expected-error @below {{does not divide the loops [64, 64], or splits one that the maps do not use}}
+  // expected-error @below {{does not divide the loops [64, 64]}}
   spyre_graph.reshard ins(%a : memref<64x64xf16, #l>) outs(%b : memref<64x64xf16, #l>) {source_division = #spyre_graph.division<splits = [4, 1], chunks = [15, 64]>, maps = [#id, #id], extents = array<i64: 64, 64>, division = #d}
   return
 }
@@ -42,13 +42,13 @@ func.func @uncovered(%a: memref<64x64xf16, #l>, %b: memref<64x64xf16, #l>) {
 // -----
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
-#id = affine_map<(i, j, c) -> (i, j)>
-#d = #spyre_graph.division<splits = [4, 1, 2], chunks = [16, 64, 1]>
+#id = affine_map<(i, j, p) -> (i, j)>
+#d = #spyre_graph.division<splits = [4, 1, 1], chunks = [16, 64, 2]>
 
-// SG-RESHARD-C3: a part comes from one core.
-func.func @copies(%a: memref<64x64xf16, #l>, %b: memref<64x64xf16, #l>) {
-  // expected-error @below {{or splits one that the maps do not use}}
-  spyre_graph.reshard ins(%a : memref<64x64xf16, #l>) outs(%b : memref<64x64xf16, #l>) {source_division = #d, maps = [#id, #id], extents = array<i64: 64, 64, 2>, division = #d}
+// SG-RESHARD-C3: more slices of the partners than there are partners.
+func.func @partners(%a: memref<64x64xf16, #l>, %b: memref<64x64xf16, #l>) {
+  // expected-error @below {{does not divide the loops [64, 64, 2]}}
+  spyre_graph.reshard ins(%a : memref<64x64xf16, #l>) outs(%b : memref<64x64xf16, #l>) {source_division = #spyre_graph.division<splits = [4, 1, 4], chunks = [16, 64, 1], order = [2, 0, 1]>, maps = [#id, #id], extents = array<i64: 64, 64, 2>, division = #d}
   return
 }
 

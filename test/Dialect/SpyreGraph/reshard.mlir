@@ -54,3 +54,45 @@ func.func @copies(%x: memref<256x128xf16, #l>, %w: memref<128x512xf16, #l>, %y: 
   spyre_graph.matmul ins(%a, %w : memref<256x128xf16, #l>, memref<128x512xf16, #l>) outs(%y : memref<256x512xf16, #l>) {maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], extents = array<i64: 256, 512, 128>, division = #spyre_graph.division<splits = [4, 8, 1], chunks = [64, 64, 128]>}
   return
 }
+
+// -----
+
+// Four neighbours share a sum, and all hold the result: of each four the first
+// one gives its part, so that 8 of 32 cores do.
+// CHECK-LABEL: func.func @partners
+// CHECK: %[[A:.*]] = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = {{[0-9]+}}, local = [32, 128]>}
+// CHECK: spyre_graph.matmul {{.*}} outs(%[[A]]
+// CHECK: %[[B:.*]] = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = {{[0-9]+}}, local = [8, 128]>}
+// CHECK: spyre_graph.reshard ins(%[[A]] : {{.*}}) outs(%[[B]] : {{.*}} {division = #spyre_graph.division<splits = [32, 1, 1], chunks = [8, 128, 4]{{.*}}>, extents = array<i64: 256, 128, 4>, maps = [#{{.*}}, #{{.*}}], source_division = #spyre_graph.division<splits = [8, 1, 4], chunks = [32, 128, 1], order = [2, 0, 1]>}
+// CHECK: spyre_graph.exp ins(%[[B]]
+// NONE-LABEL: func.func @partners
+// NONE-NOT: reshard
+// NONE: return
+// KTIR-LABEL: func.func private @k0_matmul
+// KTIR: func.func private @k1_reshard
+// KTIR: ct_id = 0>
+// KTIR-NOT: ct_id =
+// KTIR: ct_id = 4>
+// KTIR-NOT: ct_id =
+// KTIR: ct_id = 8>
+// KTIR-NOT: ct_id =
+// KTIR: ct_id = 12>
+// KTIR-NOT: ct_id =
+// KTIR: ct_id = 16>
+// KTIR-NOT: ct_id =
+// KTIR: ct_id = 20>
+// KTIR-NOT: ct_id =
+// KTIR: ct_id = 24>
+// KTIR-NOT: ct_id =
+// KTIR: ct_id = 28>
+// KTIR-NOT: ct_id =
+// KTIR: ktdp.construct_distributed_memory_view
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#shared = #spyre_graph.division<splits = [8, 1, 4], chunks = [32, 128, 64], order = [2, 0, 1]>
+func.func @partners(%x: memref<256x256xf16, #l>, %w: memref<256x128xf16, #l>, %y: memref<256x128xf16, #l>) {
+  %a = memref.alloc() : memref<256x128xf16, #l>
+  spyre_graph.matmul ins(%x, %w : memref<256x256xf16, #l>, memref<256x128xf16, #l>) outs(%a : memref<256x128xf16, #l>) {maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], extents = array<i64: 256, 128, 256>, division = #shared}
+  spyre_graph.exp ins(%a : memref<256x128xf16, #l>) outs(%y : memref<256x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 128>, division = #spyre_graph.division<splits = [32, 1], chunks = [8, 128]>}
+  return
+}

@@ -395,6 +395,24 @@ func.func @moves_to_memory(%x: memref<64x128xf16, #l>, %y: memref<64x128xf16, #l
 // -----
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j, p) -> (i, j)>
+
+// Partners are neighbours, but parts are taken as if those that hold the same
+// were four cores apart.
+func.func @moves_from_others(%x: memref<64x256xf16, #l>, %w: memref<256x64xf16, #l>, %y: memref<64x64xf16, #l>) {
+  // expected-note @+1 {{the buffer is allocated here}}
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [16, 64]>} : memref<64x64xf16, #l>
+  spyre_graph.matmul ins(%x, %w : memref<64x256xf16, #l>, memref<256x64xf16, #l>) outs(%a : memref<64x64xf16, #l>) {maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], extents = array<i64: 64, 64, 256>, division = #spyre_graph.division<splits = [4, 1, 4], chunks = [16, 64, 64], order = [2, 0, 1]>}
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 4096, local = [4, 64]>} : memref<64x64xf16, #l>
+  // SG-PLAN-C7
+  // expected-error @+1 {{core 1 accesses a slice of operand 0 that it does not hold in LX}}
+  spyre_graph.reshard ins(%a : memref<64x64xf16, #l>) outs(%b : memref<64x64xf16, #l>) {source_division = #spyre_graph.division<splits = [4, 1, 4], chunks = [16, 64, 1]>, maps = [#id, #id], extents = array<i64: 64, 64, 4>, division = #spyre_graph.division<splits = [16, 1, 1], chunks = [4, 64, 4]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #id = affine_map<(i, j) -> (i, j)>
 #d = #spyre_graph.division<splits = [2, 1], chunks = [2, 64]>
 

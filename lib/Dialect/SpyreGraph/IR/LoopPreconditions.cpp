@@ -297,12 +297,11 @@ LogicalResult spyre_graph::detail::verifyReshard(SpyreOpInterface op,
       (order.empty() ||
        (order.size() == extents.size() && isPermutationVector(order)));
   for (unsigned dim = 0; isValid && dim < extents.size(); ++dim)
-    isValid = source.covers(dim, extents[dim]) &&
-              (splits[dim] == 1 || maps[0].isFunctionOfDim(dim));
+    isValid = source.covers(dim, extents[dim]);
   if (!isValid)
     return op->emitOpError()
            << "source_division " << source << " does not divide the loops ["
-           << extents << "], or splits one that the maps do not use";
+           << extents << "]";
   // SG-DIVISION-C5
   AffineMap chunkMap = source.getChunkMap();
   if (!chunkMap != !op.getLoopExtentMap())

@@ -83,15 +83,15 @@ def SpyreGraph_ReshardOp : SpyreGraph_DeviceOp<"reshard"> {
     same: `source_division` says which core holds which part of the input,
     `division` which core gets which part of the init. Parts travel over the
     ring; device memory is not touched. A loop that no map uses tells apart
-    cores that get the same part.
+    cores that get the same part, or that hold it, as partners in a split
+    reduction do: each part then comes from the first of them.
 
     Constraints:
     - SG-RESHARD-C1: one input, whose type is the init's.
     - SG-RESHARD-C2: both operands have the same map, made of distinct loop
       dimensions, one per coordinate.
     - SG-RESHARD-C3: `source_division` is a division of the loops
-      (SG-DIVISION-C1, C2, C4) that splits only those that the maps use: each
-      part comes from one core.
+      (SG-DIVISION-C1, C2, C4).
   }];
   let opArguments = (ins SpyreGraph_WorkDivisionAttr:$source_division);
   let layoutRule = "LayoutRule::Any";

@@ -51,7 +51,7 @@ double DivisionPlanner::getMoveSeconds(unsigned size, int written, int read,
                                        const Divisions &reader,
                                        unsigned operand) {
   if (!reshard || written == SlicingNumbers::kNone ||
-      read == SlicingNumbers::kNone || numbers.getCopies(written) != 1)
+      read == SlicingNumbers::kNone)
     return std::numeric_limits<double>::infinity();
   double mostBytes = reader.operandBytes[operand];
   double bytes = reader.at(size).operandBytes[operand];

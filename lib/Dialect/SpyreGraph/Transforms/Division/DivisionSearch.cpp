@@ -247,8 +247,9 @@ double DivisionSearch::getPriceAlone(unsigned number) const {
 }
 
 double DivisionSearch::getPriceAmongNeighbours(unsigned number) const {
-  // Partners all hold the result. What follows a batched product divides it
-  // otherwise, and gets it from device memory.
+  // What follows a batched product divides it otherwise. Where sizes vary, a
+  // split must pay although that counts as a way through device memory, which
+  // is more than a move from the first partners takes.
   bool isReadBack = !atSmallerSizes.empty() && result.isBatchedProduct &&
                     getReductionSlices(number).first >= 0;
   return sumOverSizes([&](const DivisionSearch &search) {

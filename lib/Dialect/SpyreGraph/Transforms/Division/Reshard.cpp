@@ -15,6 +15,25 @@ WorkDivisionAttr SlicedLoops::getDivision(MLIRContext *context) const {
                                isAscending ? ArrayRef<int64_t>() : order);
 }
 
+void SlicedLoops::insertWhole(size_t position, ArrayRef<int64_t> wholeExtents,
+                              MLIRContext *context) {
+  auto count = static_cast<int64_t>(wholeExtents.size());
+  for (int64_t &dim : order)
+    if (dim >= static_cast<int64_t>(position))
+      dim += count;
+  for (auto [number, extent] : llvm::enumerate(wholeExtents)) {
+    size_t dim = position + number;
+    AffineExpr extentAtAll = getAffineConstantExpr(extent, context);
+    extents.insert(extents.begin() + dim, extent);
+    splits.insert(splits.begin() + dim, 1);
+    chunks.insert(chunks.begin() + dim, extent);
+    extentsAt.insert(extentsAt.begin() + dim, extentAtAll);
+    chunksAt.insert(chunksAt.begin() + dim, extentAtAll);
+    order.push_back(dim);
+  }
+  map = AffineMap::get(extents.size(), 0, map.getResults(), context);
+}
+
 int64_t spyre_graph::getNumCopies(const Slicing &slicing) {
   int64_t numSlices = 1;
   for (const SliceDim &dim : slicing.dims)
@@ -110,7 +129,7 @@ public:
   }
 
   /// The cores, ascending, whose parts have elements of the part that
-  /// `otherCore` has there. No two cores have the same part here.
+  /// `otherCore` has there: of those with the same part here, the first one.
   SmallVector<int64_t> getHolders(const CoreParts &other,
                                   int64_t otherCore) const {
     SmallVector<int64_t> holders{0};
@@ -230,19 +249,17 @@ SpyreOpInterface spyre_graph::createReshard(OpBuilder &builder, Location loc,
                                             Value source, const Slicing &from,
                                             Value target, const Slicing &to) {
   MLIRContext *context = builder.getContext();
-  std::optional<SlicedLoops> held = getSlicedLoops(from, 1, context);
+  std::optional<SlicedLoops> held =
+      getSlicedLoops(from, from.numCores, context);
   std::optional<SlicedLoops> wanted = getSlicedLoops(to, to.numCores, context);
   if (!held || !wanted)
     return nullptr;
-  // On the side on which each part exists once, the loops over copies are not
-  // split.
-  for (unsigned dim = held->extents.size(); dim < wanted->extents.size();
-       ++dim) {
-    held->splits.push_back(1);
-    held->chunks.push_back(wanted->extents[dim]);
-    held->chunksAt.push_back(wanted->extentsAt[dim]);
-    held->order.push_back(dim);
-  }
+  // Each side has loops over its own copies, which the other does not split.
+  size_t numDims = from.dims.size();
+  SmallVector<int64_t> copiesHeld(llvm::drop_begin(held->extents, numDims));
+  SmallVector<int64_t> copiesWanted(llvm::drop_begin(wanted->extents, numDims));
+  held->insertWhole(held->extents.size(), copiesWanted, context);
+  wanted->insertWhole(numDims, copiesHeld, context);
   unsigned numSymbols =
       getSizeSymbols(builder.getInsertionBlock()->getParentOp()).size();
   auto getDivision = [&](const SlicedLoops &loops) {

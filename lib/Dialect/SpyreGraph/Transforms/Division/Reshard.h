@@ -27,6 +27,9 @@ struct SlicedLoops {
   AffineMap map;
 
   WorkDivisionAttr getDivision(MLIRContext *context) const;
+  /// Adds loops that are not split, of these extents, before loop `position`.
+  void insertWhole(size_t position, ArrayRef<int64_t> wholeExtents,
+                   MLIRContext *context);
 };
 
 /// The loops of a slicing that covers a buffer, or nothing if more than
@@ -38,8 +41,8 @@ getSlicedLoops(const Slicing &slicing, int64_t maxCopies, MLIRContext *context);
 int64_t getNumCopies(const Slicing &slicing);
 
 /// Seconds to move the parts of a buffer with `elementBytes` bytes per element
-/// over the ring, from the cores that hold them (one part each) to those that
-/// need them.
+/// over the ring, from the first of the cores that hold each part to those that
+/// need it.
 double getRingSeconds(const Slicing &from, const Slicing &to,
                       double elementBytes, const ::spyre::DeviceSpec &spec);
 

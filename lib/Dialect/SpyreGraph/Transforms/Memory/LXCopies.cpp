@@ -355,10 +355,9 @@ std::optional<Resharder::Uses> Resharder::classify(memref::AllocOp alloc) {
       return std::nullopt;
     bool isInBlock = use->getOwner()->getBlock() == &block;
     if (!found.writer || (op && op.isDpsInit(use))) {
-      // One operation writes the buffer, whole, and each part on one core.
+      // One operation writes the buffer, whole.
       if (found.writer || !op || !op.isDpsInit(use) || !isInBlock ||
-          !eligibility.slicing || eligibility.share != 1 ||
-          getNumCopies(*eligibility.slicing) != 1)
+          !eligibility.slicing || eligibility.share != 1)
         return std::nullopt;
       found.writer = use;
       found.written = *eligibility.slicing;
