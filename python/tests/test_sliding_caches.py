@@ -54,15 +54,18 @@ def left_padding(length, batch):
     return torch.arange(length) >= starts[:, None]
 
 
-def assert_right(model, step, ids, count, padding=None, dtype=torch.float16):
+def on_device(model):
+    return copy.deepcopy(model).half().to(DEVICE)
+
+
+def assert_right(model, device, step, ids, count, padding=None):
     """As exact as operator by operator, on the tokens that fp64 finds likeliest; gives
-    the programs compiled in each step.
+    the programs compiled in each step. ``step`` is ``device`` compiled.
     """
     wide = copy.deepcopy(model).double()
     wanted = generate(wide, wide, ids, count, padding)
     tokens = [logits.argmax(-1, True) for logits, _ in wanted]
-    device = copy.deepcopy(model).to(dtype).to(DEVICE)
-    actual = generate(step(device), device, ids, count, padding, tokens)
+    actual = generate(step, device, ids, count, padding, tokens)
     eager = generate(device, device, ids, count, padding, tokens)
     for number, ((w, _), (a, _), (e, _)) in enumerate(
         zip(wanted, actual, eager, strict=True)
@@ -79,52 +82,59 @@ def assert_right(model, step, ids, count, padding=None, dtype=torch.float16):
     return [programs for _, programs in actual]
 
 
-@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
-@pytest.mark.parametrize("length", [5, WINDOW, 40])
-def test_from_growing_to_sliding(options, length):
-    """Below the window, at its end, and beyond: soon nothing is compiled."""
-    model = tiny_llama(**options)
-    programs = assert_right(
-        model, lambda m: compiled(m, dynamic=None), prompt(length), 44
-    )
-    # PyTorch has graphs of its own for the first length, the others, and the two that
-    # end the growth.
-    assert sum(programs) <= 8
-    assert sum(programs[32:]) == 0
-
-
-@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
-@pytest.mark.parametrize("is_compiled", [True, False], ids=["compiled", "eager"])
-@pytest.mark.parametrize("length", [5, 40])
-def test_caches_slide_in_place(options, is_compiled, length):
-    """Each cache is copied once in as many steps as the window has tokens."""
-    model = tiny_llama(**options).half().to(DEVICE)
-    step = compiled(model, dynamic=None) if is_compiled else model
-    before = _C.growth_counts()
-    generate(step, model, prompt(length), 20)
-    begun = _C.growth_counts()
-    generate(step, model, prompt(length), 20 + 2 * (WINDOW + 1))
-    after = _C.growth_counts()
-    first = {key: begun[key] - before[key] for key in begun}
-    both = {key: after[key] - begun[key] - first[key] for key in begun}
+def assert_slides_in_place(step, model, length):
+    """Each cache is copied once in as many steps as the window has tokens; gives the
+    programs compiled.
+    """
+    changes, programs = [], 0
+    for count in (20, 20 + 2 * (WINDOW + 1)):
+        before = _C.growth_counts()
+        steps = generate(step, model, prompt(length), count)
+        after = _C.growth_counts()
+        changes.append({key: after[key] - before[key] for key in after})
+        programs += sum(now for _, now in steps)
+    first, all_steps = changes
+    both = {key: all_steps[key] - first[key] for key in first}
     caches = 2 * len(model.windows)
     sliding = 2 * sum(window is not None for window in model.windows)
     assert both["shared"] + both["copied"] == 2 * (WINDOW + 1) * caches
     # What has not grown enough for its room yet, or has, on the way.
     assert both["copied"] <= 3 * sliding + 2 * (caches - sliding)
+    return programs
+
+
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("length", [5, WINDOW, 40])
+def test_from_growing_to_sliding(options, length):
+    """Below the window, at its end, and beyond: soon nothing is compiled, and the
+    caches slide in place.
+    """
+    model = tiny_llama(**options)
+    device = on_device(model)
+    step = compiled(device, dynamic=None)
+    programs = assert_right(model, device, step, prompt(length), 44)
+    # PyTorch has graphs of its own for the first length, the others, and the two that
+    # end the growth.
+    assert sum(programs) <= 8
+    assert sum(programs[32:]) == 0
+    assert assert_slides_in_place(step, device, length) == 0
+
+
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("length", [5, 40])
+def test_caches_slide_in_place_operator_by_operator(options, length):
+    model = on_device(tiny_llama(**options))
+    assert_slides_in_place(model, model, length)
 
 
 @pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("batch", [1, 4])
 def test_left_padding(options, batch):
     model = tiny_llama(**options)
-    programs = assert_right(
-        model,
-        lambda m: compiled(m, dynamic=None),
-        prompt(7, batch),
-        40,
-        left_padding(7, batch),
-    )
+    device = on_device(model)
+    step = compiled(device, dynamic=None)
+    padding = left_padding(7, batch)
+    programs = assert_right(model, device, step, prompt(7, batch), 40, padding)
     assert sum(programs[32:]) == 0
 
 
@@ -132,18 +142,11 @@ def test_left_padding(options, batch):
 def test_prompts_of_many_lengths(options):
     """After a few, the prompt and the logits of its last token need no program."""
     model = tiny_llama(**options)
-    device = copy.deepcopy(model).half().to(DEVICE)
+    device = on_device(model)
     step = compiled(device, dynamic=None)
     programs = [
-        sum(assert_right(model, lambda m: step_of(step, device, m), prompt(n), 1))
+        sum(assert_right(model, device, step, prompt(n), 1))
         for n in (5, 9, 3, 14, 20, 33, 70, 65, 64, 63)
     ]
     assert sum(programs) <= 5
     assert sum(programs[5:]) == 0
-
-
-def step_of(step, device, model):
-    """``step`` of ``device``, for a copy of it."""
-    for own, other in zip(device.parameters(), model.parameters(), strict=True):
-        assert torch.equal(own.cpu(), other.cpu())
-    return step
