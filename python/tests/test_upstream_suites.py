@@ -124,9 +124,9 @@ def test_the_suites_of_this_tree(monkeypatch, tmp_path, capsys):
 
 
 def test_their_configuration_is_not_dead(monkeypatch, capsys):
+    """A known failure that names no variant would have failed the run of it."""
     monkeypatch.setenv("TORCH_DEVICE_ROOT", str(ROOT))
-    options = ["--fail-on-problems", "--instantiate"]
-    status, out, _ = run(capsys, "check", "--configs", CONFIG, *options)
+    status, out, _ = run(capsys, "check", "--configs", CONFIG, "--fail-on-problems")
     said = "0 duplicates, 0 missing, 0 dead patterns, 0 dead known failures\n"
     assert (status, out) == (0, said)
 
@@ -259,6 +259,21 @@ def test_regressions_and_unexpected_passes_fail(demo, capsys):
     assert "unexpected pass: TestDemo::test_good_spyre" in out
     said = "config.yaml:7: test_goood_spyre: a known failure that names no variant; "
     assert said + "did you mean test_good_spyre" in out
+
+
+def test_check_finds_dead_known_failures(demo, capsys):
+    """Which tests have which variants is known when they have been made."""
+    failures = (
+        "[{test: test_bad_spyre, reason: a}, {test: test_goood_spyre, reason: b}]"
+    )
+    config = demo(["{names: 'test_.*', known_failures: " + failures + "}"])
+    arguments = ["check", "--configs", config, "--fail-on-problems"]
+    assert run(capsys, *arguments)[0] == 0
+    status, out, _ = run(capsys, *arguments, "--instantiate")
+    assert status == 1
+    dead, counts = out.splitlines()
+    assert dead.startswith("dead failure: ") and ":6: test_goood_spyre: " in dead
+    assert counts == ("0 duplicates, 0 missing, 0 dead patterns, 1 dead known failures")
 
 
 def test_check_reads_sources(demo, tmp_path, capsys):
