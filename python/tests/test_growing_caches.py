@@ -156,10 +156,13 @@ def test_keys_and_values_grow_in_place(batch, heads, shared, width):
 
 
 def test_all_caches_of_a_model_grow_in_place():
-    """From the third token on, whatever the prompt left, by one program."""
+    """From the third token on, whatever the prompt left, by one program; what grows from
+    a cache does not change it.
+    """
     model = on_device(tiny_llama(), torch.float16)
     step = compiled(model, dynamic=None)
     steps, cache = decode(step, model, prompt_of(7), tokens_of(2))
+    before = [[x.cpu() for x in pair] for pair in cache]
     counts = _C.growth_counts()
     more, _ = decode(step, model, tokens_of(1)[0], tokens_of(19), cache)
     grown = _C.growth_counts()
@@ -168,6 +171,11 @@ def test_all_caches_of_a_model_grow_in_place():
     # The prompt, the first length, and all others.
     assert [programs for _, programs in steps] == [1, 1, 1]
     assert sum(programs for _, programs in more) == 0
+    for pair, kept in zip(cache, before, strict=True):
+        for x, y in zip(pair, kept, strict=True):
+            assert torch.equal(x.cpu(), y)
+    (again,), _ = decode(step, model, tokens_of(1)[0], [], cache)
+    assert torch.equal(more[0][0], again[0])
 
 
 def test_masks_that_operators_join_lie_as_usual():
@@ -177,20 +185,6 @@ def test_masks_that_operators_join_lie_as_usual():
         mask = torch.cat((mask, mask.new_ones(4, 1)), -1)
     usual = torch.ones(4, 32, dtype=torch.int64, device=DEVICE)
     assert mask.device_tensor_layout() == usual.device_tensor_layout()
-
-
-def test_old_caches_stay():
-    """What grew from a cache does not change it."""
-    model = on_device(tiny_llama(), torch.float16)
-    step = compiled(model, dynamic=None)
-    _, cache = decode(step, model, prompt_of(3), tokens_of(6))
-    before = [[x.cpu() for x in pair] for pair in cache]
-    (first, *_), _ = decode(step, model, tokens_of(1)[0], tokens_of(8), cache)
-    for pair, kept in zip(cache, before, strict=True):
-        for x, y in zip(pair, kept, strict=True):
-            assert torch.equal(x.cpu(), y)
-    (again, *_), _ = decode(step, model, tokens_of(1)[0], [], cache)
-    assert torch.equal(first[0], again[0])
 
 
 def test_poisoned_tails():
