@@ -219,22 +219,51 @@ def test_exported_programs():
     torch.testing.assert_close(result.cpu(), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_safetensors_takes_the_device_by_its_number():
-    """The library refuses the names of devices that it has no list of."""
-    opened = []
+class Opened:
+    """As safetensors.safe_open is: with a list of devices, and with tensors."""
+
+    def __init__(self, filename, framework, device="cpu", **kwargs):
+        assert device in ("cpu", "cuda:1"), f"device {device} is invalid"
+        self.arguments = (filename, framework, device, kwargs)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.closed = True
+
+    def keys(self):
+        return ["x"]
+
+    def get_tensor(self, name):
+        return sample()
+
+    def get_tensors(self):
+        return {"x": sample()}
+
+    def get_slice(self, name):
+        return sample()
+
+
+def test_files_of_safetensors_go_to_the_device():
     library = ModuleType("safetensors")
-    library.safe_open = lambda *args, **kwargs: opened.append((args, kwargs))
+    library.safe_open = Opened
     dynamo._HOOKS["safetensors"](library)
-    library.safe_open("file", framework="pt", device="spyre")
-    library.safe_open("file", "pt", device="spyre:0", backend="mmap")
-    library.safe_open("file", "pt", "cuda:1")
-    library.safe_open("file", "pt")
-    assert opened == [
-        (("file", "pt", 0), {}),
-        (("file", "pt", 0), {"backend": "mmap"}),
-        (("file", "pt", "cuda:1"), {}),
-        (("file", "pt", "cpu"), {}),
-    ]
+    for device in ("spyre", "spyre:0", 0):
+        with library.safe_open("file", framework="pt", device=device) as file:
+            assert file.keys() == ["x"]
+            slices = file.get_slice("x")
+            read = [file.get_tensor("x"), *file.get_tensors().values()]
+        assert file.closed and slices.shape == sample().shape
+        for x, expected in [*((x, sample()) for x in read), (slices[2:], sample()[2:])]:
+            layout = expected.to("spyre").device_tensor_layout()
+            assert x.device_tensor_layout() == layout
+            assert torch.equal(x.cpu(), expected)
+    others = [("file", "pt", "cuda:1"), ("file", "pt"), ("file", "np", "cpu")]
+    for arguments in others:
+        assert type(library.safe_open(*arguments, backend="mmap")) is Opened
+    with pytest.raises(AssertionError, match="nowhere"):
+        library.safe_open("file", "pt", device="nowhere")
 
 
 def test_safetensors_loads_on_the_device(tmp_path):
@@ -242,7 +271,7 @@ def test_safetensors_loads_on_the_device(tmp_path):
     x = sample()
     files.save_file({"x": x.to("spyre")}, tmp_path / "x.safetensors")
     (y,) = files.load_file(tmp_path / "x.safetensors", device="spyre").values()
-    assert y.device.type == "spyre" and torch.equal(y.cpu(), x)
+    assert torch.equal((y + 1).cpu(), x + 1)
     with files.safe_open(tmp_path / "x.safetensors", "pt", device="spyre:0") as file:
         part = file.get_slice("x")[3:, :2]
-    assert part.device.type == "spyre" and torch.equal(part.cpu(), x[3:, :2])
+    assert torch.equal((part + 1).cpu(), x[3:, :2] + 1)

@@ -213,19 +213,9 @@ def _allow_flex_attention(flex_attention: ModuleType) -> None:
 
 
 def _open_for_spyre(safetensors: ModuleType) -> None:
-    """The library has a list of devices, and takes numbers for any accelerator's."""
-    original = safetensors.safe_open
+    from torch_spyre.device import safetensors_files
 
-    @wraps(original)
-    def safe_open(
-        filename: Any, framework: str, device: Any = "cpu", **kwargs: Any
-    ) -> Any:
-        if isinstance(device, str) and device.partition(":")[0] == "spyre":
-            device = torch.device(device).index
-            device = torch.spyre.current_device() if device is None else device
-        return original(filename, framework, device, **kwargs)
-
-    safetensors.safe_open = safe_open
+    safetensors_files.install(safetensors)
 
 
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
