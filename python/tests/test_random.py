@@ -133,6 +133,24 @@ def test_distributions(dtype):
     assert (empty().log_normal_().cpu() > 0).all()
 
 
+def test_exponential_numbers_are_above_zero():
+    """Samplers divide by them, also weights of 0."""
+    offset = 2330056
+    assert [n >> 8 == 2**24 - 1 for n in numbers(0, offset, 4)] == [0, 0, 1, 0]
+
+    def go_there():
+        state = torch.tensor([0, offset]).view(torch.uint8)
+        torch.spyre.set_rng_state(state)
+
+    for dtype in (torch.float16, torch.float32):
+        go_there()
+        x = torch.empty(4, dtype=dtype, device="spyre").exponential_()
+        assert (x.cpu() > 0).all()
+    weights = torch.tensor([0.5, 0.5, 0.0, 0.0], device="spyre")
+    go_there()
+    assert torch.multinomial(weights, 1).item() in (0, 1)
+
+
 def test_randperm():
     torch.spyre.manual_seed(4)
     for n in (0, 1, 65):

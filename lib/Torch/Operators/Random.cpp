@@ -140,7 +140,8 @@ at::Tensor &exponential(at::Tensor &self, double lambda,
   TORCH_CHECK(lambda > 0.0, "exponential_ expects lambda > 0.0, but found ",
               "lambda=", lambda);
   return generate(self, generator, [=](const PhiloxBlock &lanes, int64_t lane) {
-    return -std::log(toPositive(lanes[lane])) / lambda;
+    // Never 0, by which samplers divide: of 1, as of the number below it.
+    return std::max(-std::log(toPositive(lanes[lane])), 0x1p-24) / lambda;
   });
 }
 
