@@ -356,6 +356,21 @@ def test_conversions_round_once_and_truncate():
     )
 
 
+def test_floating_powers_of_integers():
+    """Also those that are beyond integers."""
+    x = torch.tensor([0, 3, -46341, 50000, -(2**30)])
+    for exponent in (2.0, 3.0):
+        actual = (x.to("spyre") ** exponent).cpu()
+        assert_units(actual, x.double() ** exponent, 8)
+
+
+def test_hyperbolic_functions_where_exp_overflows():
+    """Half of it is finite up to 89.41."""
+    x = torch.tensor([-89.4, -88.8, -88.7, 19.9, 20.1, 88.7, 88.8, 89.4, 89.5])
+    for function in (torch.sinh, torch.cosh):
+        assert_units(function(x.to("spyre")).cpu(), function(x.double()), 8)
+
+
 def test_mixed_types_promote():
     h = values((7, 65), torch.float16)
     f = values((7, 65), torch.float32, seed=1)

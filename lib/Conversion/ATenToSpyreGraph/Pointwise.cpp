@@ -137,8 +137,10 @@ static Value lowerPowScalar(ATenCall &c) {
     return c.full(type, toFloat ? c.imm(1.0) : c.immInt(1));
   if (isNumber(exponent, 1.0))
     return c.copy(x, type);
+  // The square of an integer may not be one that there is.
   if (isNumber(exponent, 2.0))
-    return c.pointwise<SquareOp>(type, {x});
+    return c.pointwise<SquareOp>(
+        type, {toFloat ? c.cast(x, type.getElementType()) : x});
   if (toFloat) {
     if (isNumber(exponent, 0.5))
       return c.pointwise<SqrtOp>(type, {x});

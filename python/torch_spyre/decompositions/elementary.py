@@ -52,17 +52,24 @@ def _atan(x: Tensor) -> Tensor:
     return _with_sign_of(x, start + ((p - 0.333329491539) * s * z + z))
 
 
+def _half_exp(a: Tensor) -> Tensor:
+    """exp(a) / 2, which may be finite where exp(a) is not."""
+    root = (0.5 * a).exp()
+    return 0.5 * root * root
+
+
 def _sinh(x: Tensor) -> Tensor:
     a = x.abs()
     e = a.clamp(max=40.0).expm1()
     return _with_sign_of(
-        x, torch.where(a > 20.0, 0.5 * a.exp(), 0.5 * (e + e / (e + 1.0)))
+        x, torch.where(a > 20.0, _half_exp(a), 0.5 * (e + e / (e + 1.0)))
     )
 
 
 def _cosh(x: Tensor) -> Tensor:
-    e = x.abs().exp()
-    return 0.5 * e + 0.5 / e
+    a = x.abs()
+    e = a.clamp(max=40.0).exp()
+    return torch.where(a > 20.0, _half_exp(a), 0.5 * e + 0.5 / e)
 
 
 def _asinh(x: Tensor) -> Tensor:
