@@ -8,6 +8,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/DefaultDtype.h>
 #include <c10/util/irange.h>
 
 #include <bit>
@@ -34,6 +35,8 @@ public:
     key.reserve(bytes);
     tensors.reserve(operands);
     storages.reserve(operands);
+    // Floating results of integers have it.
+    append(static_cast<char>(c10::get_default_dtype_as_scalartype()));
   }
 
   /// Appends an argument to the key; false if no program takes such a one.

@@ -30,7 +30,7 @@ def in_fp32(function: Callable) -> Callable:
             [torch.result_type(tensors[0], o) for o in operands],
         )
         if not dtype.is_floating_point:
-            dtype = torch.float32
+            dtype = torch.get_default_dtype()
         wide = [o.float() if isinstance(o, Tensor) else o for o in operands]
         return function(*wide).to(dtype)
 
@@ -45,7 +45,8 @@ def _atan(x: Tensor) -> Tensor:
     """Reduced to |z| <= tan(pi / 8), where an odd polynomial is exact to 2^-24."""
     a = x.abs()
     big, mid = a > 2.414213562373095, a > 0.41421356237309503
-    start = torch.where(big, math.pi / 2, torch.where(mid, math.pi / 4, 0.0))
+    zero = torch.zeros_like(x)
+    start = torch.where(big, math.pi / 2, torch.where(mid, math.pi / 4, zero))
     z = torch.where(big, -1.0 / a, torch.where(mid, (a - 1.0) / (a + 1.0), a))
     s = z * z
     p = ((0.0805374449538 * s - 0.138776856032) * s + 0.199777106478) * s
@@ -138,7 +139,8 @@ def _logaddexp2(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _angle(x: Tensor) -> Tensor:
-    return torch.where(x.isnan(), x, torch.where(x < 0, math.pi, 0.0))
+    flat = torch.where(x < 0, math.pi, torch.zeros_like(x))
+    return torch.where(x.isnan(), x, flat)
 
 
 def _copysign(x: Tensor, sign: Any) -> Tensor:

@@ -208,11 +208,10 @@ def _to_maxima(count: int) -> Callable:
         if x.numel() == 0:
             return torch.zeros_like(x)
         lead = x.shape[:-count]
-        room = torch.zeros((*lead, math.prod(x.shape[-count:])), device=x.device)
-        flat = numbers.reshape(*lead, -1), gradient.reshape(*lead, -1)
-        return (
-            room.scatter_add(-1, flat[0], flat[1].float()).reshape(x.shape).to(x.dtype)
-        )
+        numbers = numbers.reshape(*lead, -1)
+        wide = gradient.reshape(*lead, -1).float()
+        room = wide.new_zeros((*lead, math.prod(x.shape[-count:])))
+        return room.scatter_add(-1, numbers, wide).reshape(x.shape).to(x.dtype)
 
     return backward
 

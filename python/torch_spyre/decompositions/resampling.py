@@ -40,7 +40,7 @@ def _reflect(x: Tensor, low: float, high: float) -> tuple[Tensor, Tensor]:
     rest = away - flips * span
     is_odd = (flips * 0.5).floor() * 2.0 != flips
     inside = torch.where(is_odd, high - rest, rest + low)
-    sign = torch.where((x < low) != is_odd, -1.0, 1.0)
+    sign = torch.where((x < low) != is_odd, -1.0, torch.ones_like(x))
     return inside, sign
 
 

@@ -63,20 +63,15 @@ def embedding_bag(
     shape = (bags, weight.shape[1])
     bag = _bag_of_each(indices, starts)
     wide = weight.float()
-    if padding_idx < 0:
-        padding_idx += weight.shape[0]
-        is_padded = False
-    else:
-        is_padded = True
-    kept = (
-        indices != padding_idx if is_padded else torch.ones_like(bag, dtype=torch.bool)
-    )
+    kept = torch.ones_like(bag, dtype=torch.bool)
+    if padding_idx >= 0:
+        kept = indices != padding_idx
     sizes = torch.zeros(bags, dtype=torch.int64, device=weight.device)
     sizes = sizes.index_add(0, bag, kept.to(torch.int64))
     rows = wide.index_select(0, indices)
     if mode == MAX:
         rows = torch.where(kept[:, None], rows, -math.inf)
-        start = torch.full(shape, -math.inf, device=weight.device)
+        start = wide.new_full(shape, -math.inf)
         found = start.index_reduce(0, bag, rows, "amax")
         numbers = torch.arange(count, device=weight.device)[:, None]
         is_found = (rows == found.index_select(0, bag)) & kept[:, None]
@@ -91,7 +86,7 @@ def embedding_bag(
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.float()[:, None]
     rows = torch.where(kept[:, None], rows, 0.0)
-    start = torch.zeros(shape, device=weight.device)
+    start = wide.new_zeros(shape)
     result = start.index_add(0, bag, rows)
     if mode == MEAN:
         result = result / sizes.clamp(min=1)[:, None]
@@ -116,7 +111,7 @@ def embedding_bag_backward(
     if mode == MAX:
         # What belongs to no row goes to one behind all.
         target = torch.where(largest < 0, num_weights, largest)
-        room = torch.zeros((num_weights + 1, width), device=gradient.device)
+        room = wide.new_zeros((num_weights + 1, width))
         sums = room.scatter_add(0, target, wide)[:num_weights]
         return sums.to(gradient.dtype)
     rows = wide.index_select(0, bag)
@@ -126,10 +121,10 @@ def embedding_bag_backward(
         rows = rows * per_sample_weights.float()[:, None]
     if padding_idx >= 0:
         rows = torch.where((indices != padding_idx)[:, None], rows, 0.0)
-    sums = torch.zeros((num_weights, width), device=gradient.device)
+    sums = wide.new_zeros((num_weights, width))
     sums = sums.index_add(0, indices, rows)
     if scale_grad_by_freq:
-        counts = torch.zeros(num_weights, device=gradient.device)
+        counts = wide.new_zeros(num_weights)
         counts = counts.index_add(0, indices, torch.ones_like(indices).float())
         sums = sums / counts.clamp(min=1.0)[:, None]
     return sums.to(gradient.dtype)
@@ -232,8 +227,9 @@ def segment_reduce(
     shape = [*data.shape[:axis], count + 1, *data.shape[axis + 1 :]]
     name, start = _REDUCTIONS[reduce]
     start = start if initial is None else float(initial)
-    room = torch.full(shape, start, device=data.device)
-    result = room.scatter_reduce(axis, segment, data.float(), name)
+    wide = data.float()
+    room = wide.new_full(shape, start)
+    result = room.scatter_reduce(axis, segment, wide, name)
     result = result.narrow(axis, 0, count)
     if reduce == "mean":
         sizes = lengths.view(*lengths.shape, *[1] * (data.dim() - axis - 1))
@@ -271,7 +267,7 @@ def segment_reduce_backward(
     elif reduce in ("max", "min"):
         # Equal extrema share the gradient.
         equal = (wide == values) | (values.isnan() & wide.isnan())
-        shares = torch.zeros(gradient.shape, device=data.device)
+        shares = wide.new_zeros(gradient.shape)
         shares = shares.scatter_add(axis, segment, (equal & is_inside).float())
         own = torch.where(equal, own / shares.gather(axis, segment).clamp(min=1.0), 0.0)
     elif reduce == "prod":
@@ -282,13 +278,13 @@ def segment_reduce_backward(
 def _product_of_others(
     data: Tensor, segment: Tensor, shape: Any, axis: int, initial: Any
 ) -> Tensor:
-    """The product of a segment without each element, also of those that are 0."""
+    """The product of a segment, of fp32, without each element, also one that is 0."""
     is_zero = data == 0
     start = 1.0 if initial is None else float(initial)
-    products = torch.full(shape, start, device=data.device).scatter_reduce(
+    products = data.new_full(shape, start).scatter_reduce(
         axis, segment, torch.where(is_zero, 1.0, data), "prod"
     )
-    zeros = torch.zeros(shape, device=data.device)
+    zeros = data.new_zeros(shape)
     zeros = zeros.scatter_add(axis, segment, is_zero.float()).gather(axis, segment)
     product = products.gather(axis, segment)
     others = torch.where(is_zero, product, product / data)
