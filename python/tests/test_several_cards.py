@@ -104,6 +104,26 @@ def test_a_compiled_function_on_many_cards():
     """)
 
 
+def test_compiled_functions_that_only_name_a_card():
+    """No tensor from there tells which of them it is."""
+    run("""
+    torch.spyre.set_device(1)
+    number = torch.tensor(2.0)
+    functions = [
+        (lambda: torch.ones(4, device=cards[5]) + 1, False, []),
+        (lambda x: torch.ones(4, device=cards[5]) + x, False, [number]),
+        (lambda n: torch.arange(n, device=cards[5]) + 1, True, [5, 7]),
+    ]
+    for function, dynamic, inputs in functions:
+        compiled = torch.compile(function, dynamic=dynamic, fullgraph=True)
+        for arguments in [[x] for x in inputs] or [[]]:
+            y = compiled(*arguments)
+            assert y.device == cards[5], y.device
+            assert torch.equal(y.cpu(), function(*arguments).cpu())
+    assert torch.spyre.current_device() == 1
+    """)
+
+
 def test_what_a_copy_between_cards_takes():
     run("""
     import torch_spyre

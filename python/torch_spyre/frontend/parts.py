@@ -24,6 +24,7 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
+from torch_spyre.device.devices import device
 from torch_spyre.frontend import (
     cache,
     dump,
@@ -183,11 +184,25 @@ class CompiledStep:
                 self.outputs.append(node)
         self.inputs = list(inputs)
 
+    @functools.cached_property
+    def _card(self) -> int | None:
+        """The card that its values are on."""
+        cards = (card_of(self.metas[node]) for node in self.nodes)
+        return next((card for card in cards if card is not None), None)
+
     def run(self, env: dict[Node, Any]) -> None:
         """Runs on the values of ``env`` and adds the results to it."""
         if self.cut is not None:
             return self.cut.run(env)
-        inputs = host_numbers.on_device([env[node] for node in self.inputs])
+        values = [env[node] for node in self.inputs]
+        if self._card is None or any(map(host_numbers.is_spyre, values)):
+            return self._run(env, values)
+        # No input says which card it is.
+        with device(self._card):
+            self._run(env, values)
+
+    def _run(self, env: dict[Node, Any], values: list[torch.Tensor]) -> None:
+        inputs = host_numbers.on_device(values)
         if self.grows and not is_for_superdsc(self.options):
             results = self._run_grown(inputs)
             if results is not None:

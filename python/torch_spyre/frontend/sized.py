@@ -135,25 +135,26 @@ class SizedStep(CompiledStep):
     #: Steps for one size each.
     single: dict[tuple[int, ...], CompiledStep] = field(default_factory=dict)
 
-    def run(self, env: dict[Any, Any]) -> None:
-        """Runs on the values of ``env`` and adds the results to it."""
+    def _run(self, env: dict[Any, Any], values: list[torch.Tensor]) -> None:
         sizes = env[self.symbols]
         step = self.single.get(sizes)
         if step is None:
-            inputs = host_numbers.on_device([env[node] for node in self.inputs])
-            results = self._run(inputs, sizes)
+            inputs = host_numbers.on_device(values)
+            results = self._run_program(inputs, sizes)
             if results is None:
                 with compiling:
-                    results = self._run(inputs, sizes)
+                    results = self._run_program(inputs, sizes)
                     if results is None and self._compile_for(inputs, sizes):
-                        results = self._run(inputs, sizes)
+                        results = self._run_program(inputs, sizes)
             if results is not None:
                 env.update(zip(self.outputs, results, strict=True))
                 return
             step = self._step_for(env, sizes)
         step.run(env)
 
-    def _run(self, inputs: list[Any], sizes: tuple[int, ...]) -> list[Any] | None:
+    def _run_program(
+        self, inputs: list[Any], sizes: tuple[int, ...]
+    ) -> list[Any] | None:
         for program, binding in self.programs:
             own = binding.of(sizes)
             results = None if own is None else program.run(inputs, own)
