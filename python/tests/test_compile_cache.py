@@ -17,7 +17,7 @@ from interpreters import run_python
 from numerics import assert_exact, compiled
 from torch_spyre import _C
 from torch_spyre.compile_backend import compiled_parts
-from torch_spyre.frontend import cache
+from torch_spyre.frontend import cache, dump
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = Path(os.environ.get("SPYRE_BUILD_DIR", ROOT / "build")) / "bin"
@@ -88,6 +88,23 @@ def test_damaged_files_are_replaced(tmp_path):
         assert again["values"] == first["values"]
         assert any("damaged" in w for w in again["warnings"])
         assert file.read_bytes() == good, "the compiler is deterministic"
+
+
+def test_files_of_other_programs_are_replaced(tmp_path, monkeypatch):
+    """Whatever swapped them."""
+    monkeypatch.setenv("SPYRE_CACHE_DIR", str(tmp_path))
+    x = values((5, 70), torch.float16).to("spyre")
+    cache._in_memory.clear()
+    expected = compiled(lambda x: x * 3 + 1)(x).cpu()
+    (file,) = cached_files(tmp_path)
+    compiled(lambda x: x * 5 + 1)(x)
+    (other,) = set(cached_files(tmp_path)) - {file}
+    file.write_bytes(other.read_bytes())
+    cache._in_memory.clear()
+    with pytest.warns(UserWarning, match="damaged"):
+        actual = compiled(lambda x: x * 3 + 1)(x).cpu()
+    assert_exact(actual, expected)
+    assert file.read_bytes() != other.read_bytes()
 
 
 def test_every_damage_is_noticed(tmp_path, monkeypatch):
@@ -296,6 +313,21 @@ def test_one_folder_per_part(tmp_path, monkeypatch):
     for folder in folders:
         assert (folder / "ktir.mlir").exists()
         assert (folder / "run.sh").exists()
+
+
+def test_dumps_of_processes_in_one_folder(tmp_path, monkeypatch):
+    """Another one makes the folder after this one has found that there is none."""
+    exists = Path.exists
+    make = Path.mkdir
+
+    def made_by_another(self, *args, **kinds):
+        if self.parent == tmp_path and self.name == "part" and not exists(self):
+            make(self)
+        make(self, *args, **kinds)
+
+    monkeypatch.setenv("SPYRE_DUMP_DIR", str(tmp_path))
+    monkeypatch.setattr(Path, "mkdir", made_by_another)
+    assert dump.begin("part", []).folder == tmp_path / "part_1"
 
 
 def test_dumping_does_not_change_results(tmp_path, monkeypatch):

@@ -234,13 +234,15 @@ def _load(path: Path) -> Any:
         return None
     try:
         graph = _C.CompiledGraph.deserialize(data)
-        _log.debug("loaded %s", path)
-        return graph
+        if graph.cache_key != path.stem:
+            raise _C.SpyreError(f"it has the program {graph.cache_key}")
     except _C.SpyreError as error:
         warnings.warn(
             f"recompiling: cache file {path} is damaged: {error}", stacklevel=2
         )
         return None
+    _log.debug("loaded %s", path)
+    return graph
 
 
 def _store(path: Path, data: bytes) -> None:

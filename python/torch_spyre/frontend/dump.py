@@ -9,6 +9,7 @@ the decisions of each part from an earlier dump, where they may have been edited
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import shutil
@@ -127,22 +128,28 @@ def _read_storage(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | No
     return values, torch.frombuffer(bytearray(image), dtype=torch.uint8)
 
 
+def _make_folder(base: Path, name: str) -> Path:
+    """A new folder of a name, or of that and a number: other processes make some."""
+    for number in itertools.count():
+        folder = base / (f"{name}_{number}" if number else name)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise OSError(
+                f"environment variable SPYRE_DUMP_DIR: cannot make this folder: {error}"
+            ) from error
+        return folder
+    raise AssertionError("numbers end")
+
+
 def begin(name: str, nodes: list[Node]) -> PartDump | None:
     """Opens the folder of a part about to be compiled, if dumping is on."""
     base, decisions = dump_dir(), decisions_dir()
     if base is None:
         return None
-    folder = base / name
-    number = 1
-    while folder.exists():
-        folder = base / f"{name}_{number}"
-        number += 1
-    try:
-        folder.mkdir(parents=True)
-    except OSError as error:
-        raise OSError(
-            f"environment variable SPYRE_DUMP_DIR: cannot make this folder: {error}"
-        ) from error
+    folder = _make_folder(base, name)
     graph = nodes[0].graph if nodes else None
     (folder / "fx_graph.txt").write_text(f"{graph}\n")
     if decisions is not None and (decisions / folder.name / "decisions.json").exists():
