@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Indexing.cpp - Gathers ------------------------------------*- C++
-//-*-===//
+//===- Indexing.cpp - Gathers ---------------------------------------------===//
 
 #include "ATenCall.h"
 #include "Indices.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- KernelBuilder.cpp - One device operation as a KTIR kernel -*- C++
-//-*-===//
+//===- KernelBuilder.cpp - One device operation as a KTIR kernel ----------===//
 
 #include "KernelBuilder.h"
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"

@@ -83,7 +83,7 @@ struct ArgCondition {
     return std::nullopt;
   }
 
-  /// Whether `take` is the order of isBetter() in LoopNest.cpp.
+  /// Whether `take` is the order of isBetter() in LoopOrdered.cpp.
   bool isOrder(Value take, bool isMax) const {
     const ArgCase values[] = {{-1, false, false, 0}, {0, false, false, 0},
                               {1, false, false, 0},  {2, true, false, 0},

@@ -190,7 +190,7 @@ bool isPlainView(mlir::Value memref);
 bool isIrregularView(mlir::Value memref);
 
 /// Whether a body keeps the value and index of a maximum or minimum, in the
-/// order of isBetter() in LoopNest.cpp.
+/// order of isBetter() in LoopOrdered.cpp.
 bool isArgReduction(mlir::Block &block, unsigned numOutputs, bool &isMax);
 
 /// Whether emitScalarOp knows `op`.

@@ -326,10 +326,6 @@ std::vector<at::Tensor> BoundGraph::call(std::vector<at::Tensor> inputs,
   return tensors;
 }
 
-static SpyreStorageImpl &implOf(const c10::Storage &storage) {
-  return asSpyreStorage(*storage.unsafeGetStorageImpl());
-}
-
 bool isLaunchBlocking() {
   static const bool isSet = environment::launchBlocking();
   return isSet;
@@ -373,11 +369,11 @@ void BoundGraph::launch(
     if (graph.program->arguments()[i].mayBeWritten &&
         std::none_of(grown.begin(), grown.end(),
                      [&](const auto &entry) { return entry.first == i; }))
-      implOf(storages[i]).ownMemory();
+      asSpyreStorage(storages[i]).ownMemory();
   std::vector<int64_t> addresses;
   addresses.reserve(storages.size() + sizes.size() + 1);
   for (const c10::Storage &storage : storages)
-    addresses.push_back(implOf(storage).elementAddress());
+    addresses.push_back(asSpyreStorage(storage).elementAddress());
   for (size_t i = 0; i < shifts.size(); ++i)
     addresses[i] += shifts[i];
   addresses.insert(addresses.end(), sizes.begin(), sizes.end());
@@ -401,11 +397,11 @@ void BoundGraph::launch(
                enqueued, traffic, numInputs, sources = std::move(sources),
                record](runtime::Stream &stream) -> runtime::FailureRef {
     for (size_t i = 0; i < numInputs; ++i)
-      if (runtime::FailureRef why = implOf((*held)[i]).failure())
+      if (runtime::FailureRef why = asSpyreStorage((*held)[i]).failure())
         return why;
     if (sources)
       for (const c10::Storage &source : *sources)
-        if (runtime::FailureRef why = implOf(source).failure())
+        if (runtime::FailureRef why = asSpyreStorage(source).failure())
           return why;
     self->execute(owner, addresses, enqueued, stream, traffic, record.get());
     return nullptr;
@@ -415,7 +411,7 @@ void BoundGraph::launch(
         self->graph.program->arguments();
     for (size_t i = 0; i < held->size(); ++i)
       if (arguments[i].mayBeWritten)
-        implOf((*held)[i]).setFailure(why);
+        asSpyreStorage((*held)[i]).setFailure(why);
   };
   uint64_t number =
       isShort(owner, sizes)
@@ -424,7 +420,7 @@ void BoundGraph::launch(
   held.reset();
   queued.reset();
   for (const c10::Storage &storage : storages)
-    implOf(storage).addUse(stream, number);
+    asSpyreStorage(storage).addUse(stream, number);
   if (isLaunchBlocking())
     withoutGIL([&] { stream.synchronize(); });
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- BoundGraph.h - Compiled graphs that run on spyre storages -*- C++
-//-*-===//
+//===- BoundGraph.h - Compiled graphs run on spyre storages -----*- C++ -*-===//
 
 #ifndef SPYRE_LIB_TORCH_LAUNCH_BOUNDGRAPH_H
 #define SPYRE_LIB_TORCH_LAUNCH_BOUNDGRAPH_H

@@ -50,10 +50,6 @@ LoadedJob::describe(const at::Tensor &tensor,
           storage.deviceAddress()};
 }
 
-static SpyreStorageImpl &implOf(const c10::Storage &storage) {
-  return asSpyreStorage(*storage.unsafeGetStorageImpl());
-}
-
 void LoadedJob::launch(const std::vector<Argument> &given) {
   runtime::checkArgumentCount(arguments.size(), given.size());
   std::vector<runtime::LaunchArgument> described;
@@ -88,20 +84,20 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
   auto work = [self = shared_from_this(), held, launch, enqueued,
                record](runtime::Stream &stream) -> runtime::FailureRef {
     for (const c10::Storage &storage : *held)
-      if (runtime::FailureRef why = implOf(storage).failure())
+      if (runtime::FailureRef why = asSpyreStorage(storage).failure())
         return why;
     self->execute(*launch, enqueued, stream, record.get());
     return nullptr;
   };
   auto dropped = [outputs](const runtime::FailureRef &why) {
     for (const c10::Storage &storage : *outputs)
-      implOf(storage).setFailure(why);
+      asSpyreStorage(storage).setFailure(why);
   };
   uint64_t number = stream.submit(std::move(work), std::move(dropped));
   held.reset();
   outputs.reset();
   for (const c10::Storage &storage : storages)
-    implOf(storage).addUse(stream, number);
+    asSpyreStorage(storage).addUse(stream, number);
   if (isLaunchBlocking())
     withoutGIL([&] { stream.synchronize(); });
 }

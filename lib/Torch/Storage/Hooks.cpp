@@ -141,7 +141,7 @@ struct SpyreHooks final : at::PrivateUse1HooksInterface {
   }
   void resizePrivateUse1Bytes(const c10::Storage &storage,
                               size_t sizeInBytes) const override {
-    resizeStorage(asSpyreStorage(*storage.unsafeGetStorageImpl()), sizeInBytes);
+    resizeStorage(asSpyreStorage(storage), sizeInBytes);
   }
 };
 

@@ -407,13 +407,16 @@ SpyreStorageImpl &asSpyreStorage(c10::StorageImpl &storage) {
   return *result;
 }
 
+SpyreStorageImpl &asSpyreStorage(const c10::Storage &storage) {
+  return asSpyreStorage(*storage.unsafeGetStorageImpl());
+}
+
 SpyreStorageImpl &storageOf(const at::Tensor &tensor) {
   TORCH_CHECK(tensor.defined() && tensor.device().type() == kSpyre,
               "expected a tensor on a spyre device, found ",
               tensor.defined() ? tensor.device().str() : "no tensor");
   adoptStorage(tensor);
-  return asSpyreStorage(
-      *tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+  return asSpyreStorage(tensor.unsafeGetTensorImpl()->unsafe_storage());
 }
 
 bool isNative(const at::Tensor &tensor) {

@@ -151,6 +151,7 @@ c10::intrusive_ptr<c10::StorageImpl> makeRawStorage(c10::DeviceIndex index,
 /// storages that another extension made.
 SpyreStorageImpl &storageOf(const at::Tensor &tensor);
 SpyreStorageImpl &asSpyreStorage(c10::StorageImpl &storage);
+SpyreStorageImpl &asSpyreStorage(const c10::Storage &storage);
 
 /// Bytes of the device block for a format and its host image.
 uint64_t blockSize(const StorageFormat &format, uint64_t hostBytes);

@@ -213,11 +213,11 @@ def operands_of(
     if these calls have too little in common.
     """
     integers = range(len(numbers) - count, len(numbers))
-    pattern = find_pattern(numbers, list(_sizes_in(tensors)), earlier, integers)
+    pattern = find_pattern(numbers, list(_places_of_sizes(tensors)), earlier, integers)
     return None if pattern is None else SizedOperands(tensors, numbers, pattern)
 
 
-def _sizes_in(tensors: Sequence[torch.Tensor]) -> Iterator[int]:
+def _places_of_sizes(tensors: Sequence[torch.Tensor]) -> Iterator[int]:
     """The positions of sizes among the numbers of a form."""
     position = 0
     known = set()

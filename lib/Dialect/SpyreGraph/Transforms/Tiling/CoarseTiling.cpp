@@ -194,15 +194,13 @@ private:
         << text;
   }
 
-  static bool isDeviceOp(Operation *op) { return isa<SpyreOpInterface>(op); }
-
   /// Whether tiling could avoid reading the result from device memory.
   bool isWorthTiling(SpyreOpInterface op) const {
     Value init = op.getSpyreInit();
     return op->getNumResults() == 1 &&
            isa_and_nonnull<LayoutAttr>(getLayout(init.getType())) &&
            init.getDefiningOp<tensor::EmptyOp>() && costs.isTooLarge(op) &&
-           llvm::any_of(op->getUsers(), isDeviceOp);
+           llvm::any_of(op->getUsers(), llvm::IsaPred<SpyreOpInterface>);
   }
 
   /// `group` together with `producer`, another large intermediate, and its
@@ -211,7 +209,7 @@ private:
     OpGroup larger(group.begin(), group.end());
     larger.insert(producer);
     for (Operation *user : producer->getUsers())
-      if (isDeviceOp(user) && user->getBlock() == &block)
+      if (isa<SpyreOpInterface>(user) && user->getBlock() == &block)
         larger.insert(user);
     return closeGroup(larger);
   }

@@ -12,8 +12,6 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
-static bool isDeviceOp(Operation *op) { return isa<SpyreOpInterface>(op); }
-
 namespace {
 
 /// One loop that an operation's hints ask for.
@@ -163,8 +161,8 @@ private:
     OpGroup group = closeGroup(members);
     std::string reason =
         (target.getTitle() + " has no loops that accumulate").str();
-    bool accumulates =
-        target.allowsCarriedValues() && llvm::all_of(group, isDeviceOp);
+    bool accumulates = target.allowsCarriedValues() &&
+                       llvm::all_of(group, llvm::IsaPred<SpyreOpInterface>);
     for (auto [op, hint] : reducing)
       if (accumulates && hint.depth + 1 != hints.find(op)->second.size()) {
         reason = "only the innermost loop accumulates";
@@ -198,7 +196,7 @@ private:
   static std::optional<TileLevel> getLevel(const OpGroup &group,
                                            ArrayRef<TileSeed> seeds,
                                            std::string &reason) {
-    if (!llvm::all_of(group, isDeviceOp)) {
+    if (!llvm::all_of(group, llvm::IsaPred<SpyreOpInterface>)) {
       reason = "something between the operations is not a device operation";
       return std::nullopt;
     }

@@ -26,8 +26,6 @@ double spyre_graph::getWholeBytes(Value value) {
   return bytesOf(typeOf(value), typeOf(value).getShape());
 }
 
-static bool isDeviceOp(Operation *op) { return isa<SpyreOpInterface>(op); }
-
 OpGroup spyre_graph::closeGroup(const OpGroup &larger) {
   auto inOrder = [](Operation *a, Operation *b) {
     return a->isBeforeInBlock(b);
@@ -201,7 +199,8 @@ void TilingCosts::findCrowdedOut(Block &block) {
 /// Whether users read the result from device memory if nothing is tiled:
 /// because it is too large, or because it leaves the function.
 bool TilingCosts::isInDeviceMemory(SpyreOpInterface op) const {
-  return isTooLarge(op) || !llvm::all_of(op->getUsers(), isDeviceOp);
+  return isTooLarge(op) ||
+         !llvm::all_of(op->getUsers(), llvm::IsaPred<SpyreOpInterface>);
 }
 
 /// Bytes of all accumulators of a reduction.
@@ -343,8 +342,8 @@ void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
     for (Operation *user : op->getUsers()) {
       bool isInside = group.contains(user) && isTiled(user, levels);
       isUsedOutside |= !isInside;
-      reads += isDeviceOp(user);
-      readsOutside += isDeviceOp(user) && !isInside;
+      reads += isa<SpyreOpInterface>(user);
+      readsOutside += isa<SpyreOpInterface>(user) && !isInside;
     }
     if (isInDeviceMemory(spyreOp))
       saved += whole * (1 + reads);
