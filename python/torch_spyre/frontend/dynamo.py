@@ -218,8 +218,25 @@ def _open_for_spyre(safetensors: ModuleType) -> None:
     safetensors_files.install(safetensors)
 
 
+def _correct_losses(decompositions: ModuleType) -> None:
+    """PyTorch takes this one apart before it asks for decompositions."""
+    from torch_spyre.decompositions.losses import multilabel_margin_loss_forward
+
+    op = torch.ops.aten.multilabel_margin_loss_forward.default
+    original = op.py_kernels[torch._C.DispatchKey.Autograd]
+
+    def forward(x: torch.Tensor, target: torch.Tensor, reduction: int) -> Any:
+        on_spyre = x.device.type == "spyre"
+        function = multilabel_margin_loss_forward if on_spyre else original
+        return function(x, target, reduction)
+
+    op.py_kernels[torch._C.DispatchKey.Autograd] = forward
+    op._dispatch_cache.clear()
+
+
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "safetensors": _open_for_spyre,
+    "torch._decomp.decompositions": _correct_losses,
     "torch._dynamo.config": _allow_many_sizes,
     "torch._dynamo.convert_frame": _save_tracing_time,
     "torch._dynamo.device_interface": _register_interface,
