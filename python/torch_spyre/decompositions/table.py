@@ -22,6 +22,7 @@ from torch_spyre.decompositions import (
     attention,
     average_pooling,
     elementary,
+    fake_quantization,
     float8,
     fused,
     gradients,
@@ -64,6 +65,7 @@ def restickify(x: torch.Tensor) -> torch.Tensor:
 DECOMPOSITIONS: dict[Any, Callable] = {
     **average_pooling.DECOMPOSITIONS,
     **elementary.DECOMPOSITIONS,
+    **fake_quantization.DECOMPOSITIONS,
     **gradients.DECOMPOSITIONS,
     **grouped.DECOMPOSITIONS,
     **losses.DECOMPOSITIONS,
