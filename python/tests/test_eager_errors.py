@@ -35,3 +35,13 @@ def test_the_operator_that_was_called_is_named():
     for name, call in calls.items():
         with pytest.raises(RuntimeError, match=rf"<aten\.{name}\.default>"):
             call().cpu()
+
+
+def test_lines_between_ends_that_integers_lack():
+    for start, end in ((0, 300), (300, 0), (0, float("nan"))):
+        with pytest.raises(RuntimeError, match="uint8_t without overflow"):
+            torch.linspace(start, end, 5, dtype=torch.uint8, device="spyre")
+    for start, end in ((-1, 200), (-2.7, 3.9)):
+        line = torch.linspace(start, end, 5, dtype=torch.int32, device="spyre")
+        expected = torch.linspace(start, end, 5, dtype=torch.int32)
+        assert torch.equal(line.cpu(), expected)
