@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 from native_calls import check_exact, native
+from numerics import compiled
 from torch.nn import functional as F
 
 
@@ -217,3 +218,27 @@ def test_random_operators():
         assert abs(numbers.mean().item()) < 0.4
         assert abs(numbers.std().item() - 3) < 0.3
     assert native(torch.normal, 0.0, std).shape == std.shape
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_antialias(mode, align_corners):
+    x = torch.randn(2, 3, 9, 13)
+    for size in ((5, 4), (20, 7)):
+
+        def resize(x, size=size):
+            return F.interpolate(
+                x, size, mode=mode, antialias=True, align_corners=align_corners
+            )
+
+        near(native(resize, x), resize(x))
+        check_gradients(resize, x)
+    if not align_corners:
+        x = x.half().to(memory_format=torch.channels_last)
+        f = compiled(
+            lambda x: F.interpolate(x, scale_factor=0.4, mode=mode, antialias=True)
+        )
+        expected = F.interpolate(x.float(), scale_factor=0.4, mode=mode, antialias=True)
+        actual = native(f, x)
+        assert actual.stride() == expected.stride()
+        near(actual, expected, bits=9)

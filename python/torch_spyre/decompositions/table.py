@@ -19,6 +19,7 @@ import torch
 from torch_spyre import extensions
 from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions import (
+    antialias,
     attention,
     average_pooling,
     elementary,
@@ -63,6 +64,7 @@ def restickify(x: torch.Tensor) -> torch.Tensor:
 
 #: Of operators as they are: eager calls take them, too, whatever else PyTorch sees.
 DECOMPOSITIONS: dict[Any, Callable] = {
+    **antialias.DECOMPOSITIONS,
     **average_pooling.DECOMPOSITIONS,
     **elementary.DECOMPOSITIONS,
     **fake_quantization.DECOMPOSITIONS,
