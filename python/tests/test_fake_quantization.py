@@ -4,7 +4,7 @@
 import pytest
 import torch
 from native_calls import assert_same, native
-from numerics import compiled
+from numerics import compiled, round_dl16
 
 
 def per_tensor(x):
@@ -36,6 +36,17 @@ def test_fake_quantization(function):
     x = (torch.arange(-48, 48) / 16).reshape(4, 3, 8)
     for run in (function, compiled(function)):
         assert_same(native(with_gradient, run, x), with_gradient(function, x))
+
+
+def test_scales_that_are_no_powers_of_two():
+    x = torch.randn(500, generator=torch.Generator().manual_seed(0)).half() * 4
+    x = round_dl16(x)
+
+    def quantize(x):
+        return torch.fake_quantize_per_tensor_affine(x, 0.037, 131, 0, 255)
+
+    actual, expected = native(quantize, x), quantize(x.float())
+    assert ((actual - expected).abs() <= expected.abs() * 2.0**-9).all()
 
 
 def test_wrong_calls():
