@@ -115,6 +115,26 @@ def test_events_order_streams():
     two.wait_stream(one)
 
 
+def test_storages_order_streams():
+    """Without events: what is written is not read before, nor overwritten too soon."""
+    x = (torch.eye(512) * 2).to("spyre")
+    pinned = torch.full((512, 512), 7.0).pin_memory()
+    one, two = torch.spyre.Stream(), torch.spyre.Stream()
+    for _ in range(2):  # compiled the first time
+        given = x.clone()
+        torch.spyre.synchronize()
+        with one:
+            for _ in range(4):
+                given.copy_(given @ x)
+        with two:
+            read = given + 1
+            given.copy_(pinned, non_blocking=True)
+        with one:
+            late = given * 2
+        assert torch.equal(read.cpu(), torch.eye(512) * 32 + 1)
+        assert torch.equal(late.cpu(), pinned * 2)
+
+
 def test_event_times():
     x = whole(256, 256).to("spyre")
     x @ x

@@ -370,6 +370,11 @@ void BoundGraph::launch(
         std::none_of(grown.begin(), grown.end(),
                      [&](const auto &entry) { return entry.first == i; }))
       asSpyreStorage(storages[i]).ownMemory();
+  for (size_t i = 0; i < storages.size(); ++i)
+    asSpyreStorage(storages[i])
+        .beginUse(stream, graph.program->arguments()[i].mayBeWritten);
+  for (const auto &[argument, source] : grown)
+    asSpyreStorage(source).beginUse(stream, /*isWritten=*/false);
   std::vector<int64_t> addresses;
   addresses.reserve(storages.size() + sizes.size() + 1);
   for (const c10::Storage &storage : storages)
@@ -419,8 +424,9 @@ void BoundGraph::launch(
           : stream.submit(std::move(work), std::move(dropped));
   held.reset();
   queued.reset();
-  for (const c10::Storage &storage : storages)
-    asSpyreStorage(storage).addUse(stream, number);
+  for (size_t i = 0; i < storages.size(); ++i)
+    asSpyreStorage(storages[i])
+        .addUse(stream, number, graph.program->arguments()[i].mayBeWritten);
   if (isLaunchBlocking())
     withoutGIL([&] { stream.synchronize(); });
 }

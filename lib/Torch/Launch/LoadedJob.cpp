@@ -54,6 +54,7 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
   runtime::checkArgumentCount(arguments.size(), given.size());
   std::vector<runtime::LaunchArgument> described;
   std::vector<c10::Storage> storages, written;
+  std::vector<bool> isWritten; // of `storages`
   for (size_t i = 0; i < given.size(); ++i) {
     runtime::LaunchArgument &own = described.emplace_back();
     if (const auto *value = std::get_if<int64_t>(&given[i])) {
@@ -63,6 +64,7 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
     const at::Tensor &tensor = std::get<at::Tensor>(given[i]);
     own.tensor = describe(tensor, arguments[i]);
     storages.push_back(tensor.storage());
+    isWritten.push_back(arguments[i].mayBeWritten);
     if (arguments[i].mayBeWritten)
       written.push_back(tensor.storage());
   }
@@ -71,6 +73,8 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
 
   c10::StreamId streamId = currentStream(owner.index());
   runtime::Stream &stream = owner.stream(streamId);
+  for (size_t i = 0; i < storages.size(); ++i)
+    asSpyreStorage(storages[i]).beginUse(stream, isWritten[i]);
   std::shared_ptr<LaunchRecord> record;
   if (isTracing())
     record =
@@ -96,8 +100,8 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
   uint64_t number = stream.submit(std::move(work), std::move(dropped));
   held.reset();
   outputs.reset();
-  for (const c10::Storage &storage : storages)
-    asSpyreStorage(storage).addUse(stream, number);
+  for (size_t i = 0; i < storages.size(); ++i)
+    asSpyreStorage(storages[i]).addUse(stream, number, isWritten[i]);
   if (isLaunchBlocking())
     withoutGIL([&] { stream.synchronize(); });
 }

@@ -150,31 +150,46 @@ uint64_t SpyreStorageImpl::deviceSizeInBytes() const {
   return allocation ? allocation->sizeInBytes : 0;
 }
 
-void SpyreStorageImpl::addUse(runtime::Stream &stream, uint64_t number) {
+void SpyreStorageImpl::beginUse(runtime::Stream &stream, bool isWritten) {
   std::lock_guard<std::mutex> lock(usesMutex);
-  for (auto &[user, last] : uses)
-    if (user == &stream) {
-      last = std::max(last, number);
+  for (const Use &use : uses) {
+    uint64_t number = isWritten ? use.last : use.lastWrite;
+    if (use.stream == &stream || use.stream->isFinished(number))
+      continue;
+    runtime::Event event;
+    event.record(*use.stream);
+    event.block(stream);
+  }
+}
+
+void SpyreStorageImpl::addUse(runtime::Stream &stream, uint64_t number,
+                              bool isWritten) {
+  uint64_t write = isWritten ? number : 0;
+  std::lock_guard<std::mutex> lock(usesMutex);
+  for (Use &use : uses)
+    if (use.stream == &stream) {
+      use.last = std::max(use.last, number);
+      use.lastWrite = std::max(use.lastWrite, write);
       return;
     }
-  uses.emplace_back(&stream, number);
+  uses.push_back({&stream, number, write});
 }
 
 void SpyreStorageImpl::waitForUses() const {
-  std::vector<std::pair<runtime::Stream *, uint64_t>> pending;
+  std::vector<Use> pending;
   {
     std::lock_guard<std::mutex> lock(usesMutex);
     uses.erase(std::remove_if(uses.begin(), uses.end(),
-                              [](const auto &use) {
-                                return use.first->isFinished(use.second);
+                              [](const Use &use) {
+                                return use.stream->isFinished(use.last);
                               }),
                uses.end());
     pending = uses;
   }
   if (!pending.empty())
     withoutGIL([&] {
-      for (auto [stream, number] : pending)
-        stream->wait(number);
+      for (const Use &use : pending)
+        use.stream->wait(use.last);
     });
 }
 

@@ -87,8 +87,12 @@ public:
   /// comes before anything that is stored in place. Waits if it moves.
   void ownMemory();
 
+  /// The work that a stream gets next reads the storage, or also writes it: it
+  /// waits for what other streams hold now, if they still write the storage, or
+  /// read what is to be written.
+  void beginUse(runtime::Stream &stream, bool isWritten);
   /// Work number `number` of a stream uses the storage.
-  void addUse(runtime::Stream &stream, uint64_t number);
+  void addUse(runtime::Stream &stream, uint64_t number, bool isWritten);
   /// Waits for all work that uses the storage; does not throw.
   void waitForUses() const;
   /// Says why the contents could not be computed; null if they could.
@@ -102,8 +106,13 @@ public:
 private:
   uint64_t serialNumber;
   mutable std::mutex usesMutex;
+  struct Use {
+    runtime::Stream *stream;
+    uint64_t last;
+    uint64_t lastWrite; ///< 0: none
+  };
   /// The last use by each stream.
-  mutable std::vector<std::pair<runtime::Stream *, uint64_t>> uses;
+  mutable std::vector<Use> uses;
   runtime::FailureRef lastFailure;
 };
 

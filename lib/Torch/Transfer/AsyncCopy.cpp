@@ -34,6 +34,7 @@ bool copyAsynchronously(const at::Tensor &source,
       static_cast<uint8_t *>(memory) + host.storage_offset() * host.itemsize();
   if (toDevice)
     storage.ownMemory();
+  storage.beginUse(stream, /*isWritten=*/toDevice);
   uint8_t *bytes = card(index).memory.at(storage.deviceAddress());
   if (toDevice)
     warnAboutInt64Image(image, *storage.format);
@@ -71,7 +72,8 @@ bool copyAsynchronously(const at::Tensor &source,
   if (toDevice)
     dropped = [kept = onDevice.storage(), &storage](
                   const runtime::FailureRef &why) { storage.setFailure(why); };
-  storage.addUse(stream, stream.submit(std::move(work), std::move(dropped)));
+  uint64_t number = stream.submit(std::move(work), std::move(dropped));
+  storage.addUse(stream, number, /*isWritten=*/toDevice);
   return true;
 }
 
