@@ -20,6 +20,7 @@ LATE = (
     "torch._dynamo.convert_frame",
     "torch._inductor.compile_fx",
     "torch._inductor.utils",
+    "torch.nested._internal.ops",
     "torch.nn.attention.flex_attention",
 )
 

@@ -235,3 +235,58 @@ def test_transforms(transform):
         wanted = function(x.double())
     bound = 1e-5 * wanted.abs().max().item()
     torch.testing.assert_close(actual.double(), wanted, rtol=0, atol=bound)
+
+
+def jagged(lengths, width, device, seed):
+    draw = torch.Generator().manual_seed(seed)
+    parts = [torch.randn(n, 2, width, generator=draw).to(device) for n in lengths]
+    return torch.nested.nested_tensor(
+        parts, layout=torch.jagged, device=device, requires_grad=True
+    )
+
+
+def attend_jagged(query, key, value, **options):
+    query, key, value = (t.transpose(1, 2) for t in (query, key, value))
+    return F.scaled_dot_product_attention(query, key, value, **options).transpose(1, 2)
+
+
+def jagged_gradients(function, device):
+    given = [
+        jagged(lengths, width, device, seed)
+        for seed, (lengths, width) in enumerate((((3, 5, 4), 16), ((6, 1, 2), 16)))
+    ]
+    result = function(given[0], given[1], given[1])
+    result.values().square().sum().backward()
+    return [t.cpu() for t in (result.values(), *(x.grad.values() for x in given))]
+
+
+def test_attention_of_jagged_tensors(no_fallback):
+    wanted = jagged_gradients(attend_jagged, "cpu")
+    for a, e in zip(jagged_gradients(attend_jagged, "spyre"), wanted, strict=True):
+        torch.testing.assert_close(a, e, rtol=2e-6, atol=2e-6)
+    compiled = torch.compile(attend_jagged, backend="spyre", fullgraph=True)
+    with torch.no_grad():
+        x, y = (jagged(n, 16, "spyre", s) for s, n in enumerate(((3, 5, 4), (6, 1, 2))))
+        result = compiled(x, y, y)
+    torch.testing.assert_close(result.values().cpu(), wanted[0], rtol=2e-6, atol=2e-6)
+
+
+def test_causal_attention_of_jagged_tensors(no_fallback):
+    x = jagged((3, 5, 4), 16, "spyre", 0).detach()
+    result = attend_jagged(x, x, x, is_causal=True)
+    for actual, part in zip(result.unbind(), x.unbind(), strict=True):
+        tensors = [part.cpu().transpose(0, 1)] * 3
+        expected = F.scaled_dot_product_attention(*tensors, is_causal=True)
+        torch.testing.assert_close(
+            actual.cpu().transpose(0, 1), expected, rtol=0, atol=2e-6
+        )
+    y = jagged((6, 1, 2), 16, "spyre", 0).detach()
+    with pytest.raises(RuntimeError, match="do not share their offsets"):
+        attend_jagged(x, y, y, is_causal=True)
+
+
+def test_strided_nested_tensors_are_refused():
+    parts = [torch.ones(n, 4, device="spyre") for n in (2, 3)]
+    for make in (torch.nested.nested_tensor, torch.nested.as_nested_tensor):
+        with pytest.raises(NotImplementedError, match=r"layout=torch\.jagged"):
+            make(parts)

@@ -234,6 +234,28 @@ def _correct_losses(decompositions: ModuleType) -> None:
     op._dispatch_cache.clear()
 
 
+def _attend_to_jagged(ops: ModuleType) -> None:
+    """PyTorch's attention of jagged tensors has kernels of CUDA, or strided ones."""
+    attend = ops.jagged_scaled_dot_product_attention
+
+    @wraps(attend)
+    def jagged_attention(
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        *args: Any,
+        **kwargs: Any,
+    ) -> torch.Tensor:
+        # Without a ragged dimension of rows, its dense tensors are attended to.
+        if query.device.type != "spyre" or getattr(query, "_ragged_idx", 1) == 1:
+            return attend(query, key, value, *args, **kwargs)
+        from torch_spyre.decompositions.jagged_attention import attention
+
+        return attention(query, key, value, *args, **kwargs)
+
+    ops.jagged_scaled_dot_product_attention = jagged_attention
+
+
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "safetensors": _open_for_spyre,
     "torch._decomp.decompositions": _correct_losses,
@@ -245,6 +267,7 @@ _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "torch._inductor.compile_fx": _route_inductor,
     "torch._inductor.utils": _refresh_programs,
     "torch.compiler._cache": _keep_programs,
+    "torch.nested._internal.ops": _attend_to_jagged,
     "torch.nn.attention.flex_attention": _allow_flex_attention,
 }
 

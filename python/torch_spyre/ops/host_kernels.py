@@ -94,6 +94,8 @@ _ALWAYS: dict[str, Callable] = {
     "_efficientzerotensor": _zeros,
     "_nested_tensor_from_mask": padded_rows.from_mask,
     "_nested_tensor_from_mask_left_aligned": padded_rows.is_left_aligned,
+    "_nested_tensor_from_tensor_list": padded_rows.refuse_strided,
+    "_nested_view_from_buffer": padded_rows.refuse_strided,
     "bincount": histogram.bincount,
     "bincount.out": stored(histogram.bincount),
     "histc": histogram.histc,

@@ -114,6 +114,14 @@ def _fill_padding(
     return rows.masked_fill(padding[:, :, None], value)
 
 
+def refuse_strided(*args: Any, **kwargs: Any) -> Tensor:
+    """Operators that make nested tensors of layout torch.strided."""
+    raise NotImplementedError(
+        "the spyre device has no nested tensors of layout torch.strided: make them "
+        "with layout=torch.jagged"
+    )
+
+
 def _check_mask(rows: Tensor, mask: Tensor) -> None:
     if mask.dtype != torch.bool:
         raise RuntimeError(
