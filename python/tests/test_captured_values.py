@@ -4,6 +4,7 @@
 import pytest
 import torch
 from numerics import compiled
+from torch_spyre.compile_backend import compiled_parts
 
 pytestmark = pytest.mark.usefixtures("no_fallback")
 
@@ -76,3 +77,24 @@ def test_captured_floats_and_gradients():
         actual = run(f, x.to("spyre"), weight.to("spyre"))
         for a, e in zip(actual, run(function, x, weight), strict=True):
             torch.testing.assert_close(a.cpu(), e, rtol=1e-5, atol=1e-6)
+
+
+def test_whole_numbers_are_arguments():
+    """Programs serve all values of numbers that only meet tensors."""
+
+    def function(x, counts, given):
+        number = given.sum().item()
+        return x * number + 1, counts * number, x / (number + 2), number
+
+    f = compiled(function, fullgraph=True)
+    x, counts = torch.randn(8), torch.arange(5)
+    parts = []
+    for value in (3, 5, -4):
+        given = torch.full((3,), value)
+        actual = f(x.to("spyre"), counts.to("spyre"), given.to("spyre"))
+        for a, e in zip(actual, function(x, counts, given), strict=True):
+            torch.testing.assert_close(
+                a.cpu() if isinstance(a, torch.Tensor) else a, e, rtol=1e-6, atol=0
+            )
+        parts.append(len(compiled_parts()))
+    assert parts[0] == parts[2]

@@ -5,7 +5,9 @@ With ``capture_scalar_outputs`` and ``capture_dynamic_output_shape_ops`` of
 ``torch._dynamo.config`` a graph has operators whose results are numbers of the host, or
 have sizes that values decide (``item``, ``nonzero``). Such an operator runs by itself.
 What comes between two of them is a graph of its own, compiled when the numbers are
-known, once for each.
+known. Numbers that only meet tensors are arguments of its programs; there is a program
+for each value of those that decide sizes, or that rows of the ATen table want to know.
+Arithmetic among numbers is done on the host.
 """
 
 from __future__ import annotations
@@ -20,8 +22,11 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 
 from torch_spyre.frontend.graph import CompiledFunction
-from torch_spyre.frontend.parts import EagerStep
+from torch_spyre.frontend.host_numbers import is_spyre
+from torch_spyre.frontend.parts import EagerStep, is_number
 from torch_spyre.frontend.symbols import unbacked_symbols
+
+aten = torch.ops.aten
 
 
 def function_of(gm: GraphModule, options: dict[str, Any], name: str) -> Any:
@@ -50,11 +55,17 @@ class _Stage:
     """What comes between two such operators."""
 
     inputs: list[Node]
+    #: More inputs: numbers, and as tensors of which dtypes programs take them.
+    numbers: list[tuple[Node, torch.dtype]]
     outputs: list[Node]
     function: CompiledFunction
 
     def run(self, env: dict[Node, Any]) -> None:
-        results = self.function([env[node] for node in self.inputs])
+        numbers = [
+            torch.tensor(env[node], dtype=dtype, device="cpu")
+            for node, dtype in self.numbers
+        ]
+        results = self.function([env[node] for node in self.inputs] + numbers)
         env.update(zip(self.outputs, results, strict=True))
 
 
@@ -72,7 +83,7 @@ class StagedFunction:
         for number, part in enumerate(_parts(nodes, readers)):
             self._steps.append(
                 EagerStep(part[0])
-                if part[0] in readers
+                if len(part) == 1 and (part[0] in readers or _is_of_numbers(part[0]))
                 else _make_stage(gm, part, options, f"{name}_{number}")
             )
 
@@ -87,10 +98,17 @@ class StagedFunction:
 
 
 def _parts(nodes: list[Node], readers: set[Node]) -> Iterator[list[Node]]:
-    """The operators in order: one that reads values, or all up to the next one."""
+    """The operators in order: one that reads values, or all up to the next one.
+
+    Those of numbers come before the tensors that they may meet.
+    """
     current: list[Node] = []
     for node in nodes:
         if node.op in ("placeholder", "output"):
+            continue
+        is_early = _is_of_numbers(node) and not set(current) & set(node.all_input_nodes)
+        if node not in readers and is_early:
+            yield [node]
             continue
         if node not in readers:
             current.append(node)
@@ -103,21 +121,74 @@ def _parts(nodes: list[Node], readers: set[Node]) -> Iterator[list[Node]]:
         yield current
 
 
+def _is_of_numbers(node: Node) -> bool:
+    """Whether a node computes a number from numbers, or checks them."""
+    value, inputs = node.meta.get("val"), node.all_input_nodes
+    return (
+        node.op == "call_function"
+        and bool(inputs)
+        and (value is None or is_number(value))
+        and all(is_number(i.meta.get("val")) for i in inputs)
+    )
+
+
+#: Operators of a tensor and a number, or another tensor, whose rows take either.
+_ARITHMETIC = {aten.add.Tensor, aten.div.Tensor, aten.mul.Tensor, aten.sub.Tensor}
+
+
+def _met_number(node: Node) -> tuple[Node, torch.dtype] | None:
+    """A number that an operator takes beside a tensor, and as a tensor of which dtype.
+
+    Floating tensors meet it as an fp32 number, int64 ones as one of 32 bits.
+    """
+    if node.target not in _ARITHMETIC or node.kwargs or not is_spyre(node.meta["val"]):
+        return None
+    tensor, number = node.args
+    if not (isinstance(tensor, Node) and isinstance(number, Node)):
+        return None
+    value, dtype = number.meta.get("val"), tensor.meta["val"].dtype
+    if dtype.is_floating_point and isinstance(value, (torch.SymInt, torch.SymFloat)):
+        return number, torch.float64
+    if dtype == torch.int64 and isinstance(value, torch.SymInt):
+        return number, dtype
+    return None
+
+
 def _make_stage(
     gm: GraphModule, nodes: list[Node], options: dict[str, Any], name: str
 ) -> _Stage:
     """Operators of a graph as one of their own."""
     inside = set(nodes)
-    sources = (s for n in nodes for s in n.all_input_nodes if s not in inside)
-    inputs = list(dict.fromkeys(sources))
+    met = {n: found for n in nodes if (found := _met_number(n)) is not None}
+    inputs = dict.fromkeys(
+        source
+        for node in nodes
+        for source in node.all_input_nodes
+        if source not in inside and (node not in met or source is not met[node][0])
+    )
     outputs = [n for n in nodes if any(user not in inside for user in n.users)]
     graph = Graph()
-    values: dict[Node, Node] = {}
+    values: dict[Any, Node] = {}
     for node in inputs:
         values[node] = graph.placeholder(node.name)
         values[node].meta = dict(node.meta)
+    numbers: list[tuple[Node, torch.dtype]] = []
+    for user, found in met.items():
+        # A number from inside, the size of a tensor, is known when programs are made.
+        if found in values or found[0] in inside:
+            continue
+        numbers.append(found)
+        dtype = str(found[1]).removeprefix("torch.")
+        values[found] = graph.placeholder(f"{found[0].name}_{dtype}")
+        with user.meta["val"].fake_mode:
+            number = torch.empty((), dtype=found[1], device="cpu")
+        values[found].meta["val"] = number
     for node in nodes:
-        values[node] = graph.node_copy(node, values.__getitem__)
+        own = met.get(node)
+        values[node] = graph.node_copy(
+            node, lambda n, own=own: values[own if own in values and n is own[0] else n]
+        )
     graph.output(tuple(values[n] for n in outputs))
     stage = GraphModule(gm, graph)
-    return _Stage(inputs, outputs, CompiledFunction(stage, options, name))
+    function = CompiledFunction(stage, options, name)
+    return _Stage(list(inputs), numbers, outputs, function)
