@@ -316,6 +316,15 @@ def test_sizes_that_vary_are_not_kept(folder):
     assert entries(folder) == []
 
 
+def test_numbers_that_change_are_those_of_the_call():
+    """One of two uses of a number stays a number, and is guarded, in the graph."""
+    function = torch.compile(
+        lambda s: torch.full((4,), s, device="spyre") * s, backend="spyre"
+    )
+    for number in (1.5, 2.5, 3.5, 4.5):
+        assert function(number).tolist() == 4 * [number * number]
+
+
 # ------------------------------------------------------------------------------
 # Damage
 

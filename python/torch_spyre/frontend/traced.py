@@ -177,6 +177,10 @@ def _check_traceable(gm: GraphModule, node: Node) -> None:
             value = getattr(value, part, None)
         if isinstance(value, torch.Tensor):
             raise _NotKept(f"the graph has a tensor, {target}, of its own")
+    if isinstance(node.meta.get("example_value"), torch.SymFloat):
+        # AOTAutograd may write what it is in this call into the graph, with a guard
+        # that is not kept with it.
+        raise _NotKept(f"{node.name} is a number that changes from call to call")
 
 
 class _Details(autograd_cache.AOTAutogradCacheDetails):
