@@ -102,23 +102,21 @@ def _parts(nodes: list[Node], readers: set[Node]) -> Iterator[list[Node]]:
 
     Those of numbers come before the tensors that they may meet.
     """
-    current: list[Node] = []
+    current: dict[Node, None] = {}
     for node in nodes:
         if node.op in ("placeholder", "output"):
             continue
-        is_early = _is_of_numbers(node) and not set(current) & set(node.all_input_nodes)
-        if node not in readers and is_early:
+        if node in readers:
+            if current:
+                yield list(current)
+                current = {}
             yield [node]
-            continue
-        if node not in readers:
-            current.append(node)
-            continue
-        if current:
-            yield current
-            current = []
-        yield [node]
+        elif _is_of_numbers(node) and current.keys().isdisjoint(node.all_input_nodes):
+            yield [node]
+        else:
+            current[node] = None
     if current:
-        yield current
+        yield list(current)
 
 
 def _is_of_numbers(node: Node) -> bool:
