@@ -167,7 +167,14 @@ std::optional<c10::ScalarType> findFloat8(const torch::jit::Stack &arguments,
   throw raised;
 }
 
-void runOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
+}
+
+} // namespace
+
+void runOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack,
+              c10::DispatchKey kernels) {
   size_t first = stack->size() - op.schema().arguments().size();
   checkArguments(op, *stack, first);
   constexpr auto kHostKey = c10::DispatchKey::kHostKernels;
@@ -178,7 +185,7 @@ void runOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   replaceGenerators(op, *stack, first);
   std::optional<c10::ScalarType> float8 = findFloat8(*stack, first);
   try {
-    at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+    at::native::cpu_fallback(op, stack, /*error_on_views=*/true, kernels);
   } catch (const c10::NotImplementedError &) {
     if (float8)
       refuse(op, " of torch." + std::string(c10::getDtypeNames(*float8).first),
@@ -193,12 +200,6 @@ void runOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   // Wrong calls have no result and count as nothing.
   recordFallback(c10::toString(op.operator_name()));
 }
-
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
-}
-
-} // namespace
 
 void runBoxed(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   if (!runNative(op, *stack))

@@ -21,6 +21,11 @@ namespace spyre::pytorch {
 /// The boxed kernel of every operator: a compiled program, else the CPU.
 void runBoxed(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 
+/// Runs an operator on the CPU: by the kernels of a dispatch key of the CPU's.
+/// Throws where arguments are on several devices.
+void runOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack,
+              c10::DispatchKey kernels = c10::DispatchKey::CPU);
+
 /// The Python class torch_spyre.ops.fallbacks.FallbackWarning, a UserWarning;
 /// lives as long as the process. Needs the GIL.
 PyObject *fallbackWarning();
