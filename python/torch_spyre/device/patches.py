@@ -34,6 +34,8 @@ _tensor_str = torch._tensor_str._tensor_str
 _add_suffixes = torch._tensor_str._add_suffixes
 _dlpack_device = torch.Tensor.__dlpack_device__
 _unscale = torch.amp.GradScaler.unscale_
+_tensor_double = torch.Tensor.double
+_check_trace = torch.jit._trace._check_trace
 
 # Ids of the parameters that a running nn.Module.to stores with dimension
 # order [1, 0].
@@ -304,6 +306,22 @@ def unscale_(self: Any, optimizer: torch.optim.Optimizer) -> None:
         self._scale = scale
 
 
+def _double(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    """Tensor.double, of a spyre tensor on the CPU."""
+    is_ours = self.device.type == "spyre"
+    return _tensor_double(self.cpu() if is_ours else self, *args, **kwargs)
+
+
+@functools.wraps(_check_trace)
+def check_trace(*args: Any, **kwargs: Any) -> None:
+    """torch.jit._trace._check_trace, which compares in float64: on the CPU."""
+    from unittest import mock
+
+    # A mode for functions of torch would change the graph that is traced again.
+    with mock.patch.object(torch.Tensor, "double", _double):
+        _check_trace(*args, **kwargs)
+
+
 @functools.wraps(_dlpack_device)
 def dlpack_device(self: torch.Tensor) -> tuple[Any, int]:
     """torch.Tensor.__dlpack_device__, which only knows the device's first name."""
@@ -368,6 +386,7 @@ def install() -> None:
     torch._tensor_str._tensor_str = tensor_str
     torch._tensor_str._add_suffixes = add_suffixes
     torch.amp.GradScaler.unscale_ = unscale_
+    torch.jit._trace._check_trace = check_trace
 
     _pass_for(_empty, empty, "torch", "empty")
     torch.empty = empty
