@@ -22,6 +22,7 @@ from torch_spyre.decompositions import (
     antialias,
     attention,
     average_pooling,
+    distances,
     elementary,
     fake_quantization,
     float8,
@@ -67,6 +68,7 @@ def restickify(x: torch.Tensor) -> torch.Tensor:
 DECOMPOSITIONS: dict[Any, Callable] = {
     **antialias.DECOMPOSITIONS,
     **average_pooling.DECOMPOSITIONS,
+    **distances.DECOMPOSITIONS,
     **elementary.DECOMPOSITIONS,
     **fake_quantization.DECOMPOSITIONS,
     **gradients.DECOMPOSITIONS,
