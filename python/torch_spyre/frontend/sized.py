@@ -26,6 +26,12 @@ from torch_spyre.frontend import (
     listing,
     trace,
 )
+from torch_spyre.frontend.homes import (
+    contiguous_strides,
+    home_as_traced,
+    is_part,
+    span_of,
+)
 from torch_spyre.frontend.importer import (
     Constant,
     Importer,
@@ -214,11 +220,11 @@ class SizedStep(CompiledStep):
         if symbols.is_stepped:
             yield from self._stepped_bindings(sizes)
             return
-        # Inputs that are parts of their storages.
+        # Inputs that are parts of their storages, and how many elements these have.
         parts = [
-            (self.metas[node], _span(*_C.tensor_info(tensor)[2:4]))
+            (self.metas[node], span_of(tensor, self.metas[node]))
             for node, tensor in zip(self.inputs, inputs, strict=True)
-            if _is_part(tensor)
+            if is_part(tensor)
         ]
         steps, of_parts = (
             frozenset().union(*(symbols.of(meta, is_all) for meta, _ in parts))
@@ -228,6 +234,7 @@ class SizedStep(CompiledStep):
         tried: set[frozenset[Any]] = set()
         for fixed in (
             frozenset(),
+            unchanged,
             steps,
             steps | unchanged,
             of_parts,
@@ -449,7 +456,18 @@ class SizedStep(CompiledStep):
             return StorageSpec(
                 spec.dtype, traced.sizes, traced.strides, layout, room=rows
             )
-        return StorageSpec(spec.dtype, spec.home_sizes, spec.home_strides, spec.layout)
+        home = home_as_traced(
+            spec.home_sizes,
+            spec.home_strides,
+            actual.sizes,
+            actual.strides,
+            traced.sizes,
+        )
+        if home is None:
+            return StorageSpec(
+                spec.dtype, spec.home_sizes, spec.home_strides, spec.layout
+            )
+        return StorageSpec(spec.dtype, home, contiguous_strides(home), spec.layout)
 
     def _input_spec(
         self,
@@ -470,22 +488,6 @@ class SizedStep(CompiledStep):
                 f"{traced} is {actual}"
             )
         return traced
-
-
-def _is_part(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is not all of its storage, as this was made."""
-    _, _, sizes, strides, _, _ = _C.tensor_info(tensor)
-    return tensor.storage_offset() != 0 or (tuple(sizes), tuple(strides)) != (
-        tuple(tensor.shape),
-        tensor.stride(),
-    )
-
-
-def _span(sizes: Sequence[int], strides: Sequence[int]) -> int:
-    """How many elements a storage of this home has."""
-    if 0 in sizes:
-        return 0
-    return 1 + sum((n - 1) * t for n, t in zip(sizes, strides, strict=True))
 
 
 def can_be_sized(nodes: Sequence[Node]) -> bool:

@@ -292,7 +292,7 @@ class Binding:
         return tuple(own[number] for number in range(len(own)))
 
     def narrow(
-        self, metas: Sequence[Any], parts: Sequence[tuple[torch.Tensor, int]]
+        self, metas: Sequence[Any], parts: Sequence[tuple[torch.Tensor, Any]]
     ) -> None:
         """Narrows the ranges until all sizes are like the call's: of each maximum in
         the metadata the same part is the largest, no dimension becomes empty, no
@@ -303,7 +303,7 @@ class Binding:
             last = self._expr(meta.storage_offset())
             for size, stride in zip(meta.shape, meta.stride(), strict=True):
                 last += (self._expr(size) - 1) * self._expr(stride)
-            self._narrow(count - 1 - last)
+            self._narrow(self._expr(count) - 1 - last)
         for meta in metas:
             for tensor in meta if isinstance(meta, (tuple, list)) else (meta,):
                 if isinstance(tensor, torch.Tensor):
