@@ -98,3 +98,58 @@ def test_whole_numbers_are_arguments():
             )
         parts.append(len(compiled_parts()))
     assert parts[0] == parts[2]
+
+
+def rows_doubled(x, mask):
+    return (x[mask] * 2).sum(0)
+
+
+def rows_stored(x, mask):
+    rows = x[mask] @ x[:8]
+    return torch.zeros_like(x).index_put((mask.nonzero().squeeze(1),), rows)
+
+
+def first_rows(x, mask):
+    count = mask.sum().item()
+    torch._check(count >= 0)
+    torch._check(count <= x.shape[0])
+    return x[:count].softmax(0), torch.arange(count, device=x.device) + 1
+
+
+def attention(x, mask):
+    rows = x[mask][None]
+    return torch.nn.functional.scaled_dot_product_attention(rows, rows, rows)
+
+
+@pytest.mark.parametrize("function", [rows_doubled, rows_stored, first_rows, attention])
+def test_sizes_that_values_say_share_programs(function):
+    f = compiled(function, fullgraph=True)
+    x = torch.randn(150, 8, generator=torch.Generator().manual_seed(0))
+    parts = []
+    # The first calls are for the first size, no rows, one row, and many sizes.
+    for count in (64, 0, 1, 2, 5, 63, 65, 128, 97, 33, 3):
+        mask = torch.zeros(150, dtype=torch.bool)
+        mask[:: 150 // count if count else 150][:count] = count > 0
+        mask = mask[torch.randperm(150, generator=torch.Generator().manual_seed(count))]
+        assert mask.sum() == count
+        actual = f(x.to("spyre"), mask.to("spyre"))
+        for a, e in zip(
+            torch.utils._pytree.tree_leaves(actual),
+            torch.utils._pytree.tree_leaves(function(x, mask)),
+            strict=True,
+        ):
+            torch.testing.assert_close(a.cpu(), e, rtol=1e-5, atol=1e-5)
+        parts.append(len(compiled_parts()))
+    assert parts[5] == parts[-1]
+
+
+def test_marked_unbacked():
+    f = compiled(lambda x: torch.relu(x * 2 + 1), fullgraph=True)
+    parts = []
+    for size in (5, 7, 1, 64, 65, 100, 3):
+        x = torch.randn(size, 8)
+        given = x.to("spyre")
+        torch._dynamo.decorators.mark_unbacked(given, 0)
+        torch.testing.assert_close(f(given).cpu(), torch.relu(x * 2 + 1))
+        parts.append(len(compiled_parts()))
+    assert parts[2] == parts[-1]

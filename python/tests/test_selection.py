@@ -44,6 +44,13 @@ def test_nonzero_of_two_million_elements():
     assert torch.equal(x.to("spyre").nonzero().cpu(), x.nonzero())
 
 
+@pytest.mark.parametrize("shape", [(), (5,), (5, 3), (2, 0, 3), (1, 1)])
+def test_nonzero_lies_as_on_the_host(shape):
+    """Column by column, as PyTorch says of it while it traces."""
+    for x in (torch.ones(shape), torch.zeros(shape)):
+        assert x.to("spyre").nonzero().stride() == x.nonzero().stride()
+
+
 def test_nonzero_of_all_and_none():
     check_exact(torch.nonzero, torch.ones(3, 70))
     check_exact(torch.nonzero, torch.zeros(3, 70))

@@ -56,21 +56,27 @@ int64_t chooseAttention(const at::Tensor &query, const at::Tensor &key,
   int64_t rank = query.dim();
   if ((rank != 3 && rank != 4) || key.dim() != rank || value.dim() != rank)
     return kMath;
-  if (rank == 4 && (query.sym_size(0) != key.sym_size(0) ||
-                    query.sym_size(0) != value.sym_size(0)))
+  // What nothing is known about, a size that values say, is not taken for
+  // equal.
+  auto areEqual = [](const c10::SymInt &a, const c10::SymInt &b) {
+    return TORCH_GUARD_OR_FALSE(a.sym_eq(b));
+  };
+  if (rank == 4 && (!areEqual(query.sym_size(0), key.sym_size(0)) ||
+                    !areEqual(query.sym_size(0), value.sym_size(0))))
     return kMath;
-  if (key.sym_size(-3) != value.sym_size(-3) ||
-      key.sym_size(-2) != value.sym_size(-2) ||
-      query.sym_size(-1) != key.sym_size(-1))
+  if (!areEqual(key.sym_size(-3), value.sym_size(-3)) ||
+      !areEqual(key.sym_size(-2), value.sym_size(-2)) ||
+      !areEqual(query.sym_size(-1), key.sym_size(-1)))
     return kMath;
-  if (query.sym_size(-3) != key.sym_size(-3) &&
-      (!groupedQuery || key.sym_size(-3) == 0 ||
-       query.sym_size(-3) % key.sym_size(-3) != 0))
+  if (!areEqual(query.sym_size(-3), key.sym_size(-3)) &&
+      (!groupedQuery || areEqual(key.sym_size(-3), 0) ||
+       !areEqual(query.sym_size(-3) % key.sym_size(-3), 0)))
     return kMath;
-  if (query.sym_numel() == 0 || key.sym_numel() == 0 || value.sym_numel() == 0)
-    return kMath;
+  for (const at::Tensor *tensor : {&query, &key, &value})
+    if (areEqual(tensor->sym_numel(), 0))
+      return kMath;
   // The operator's meta function cannot express this one.
-  if (rank == 3 && query.sym_size(-1) != value.sym_size(-1))
+  if (rank == 3 && !areEqual(query.sym_size(-1), value.sym_size(-1)))
     return kMath;
   if (mask && mask->defined() && mask->dim() > rank)
     return kMath;

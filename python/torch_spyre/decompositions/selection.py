@@ -203,15 +203,21 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     return torch.cat([_first(*torch.ops.spyre.select_padded(*p)) for p in parts])
 
 
+def _by_columns(rows: Tensor) -> Tensor:
+    """A copy ``[N, rank]`` that lies column by column."""
+    return rows.t().clone(memory_format=torch.contiguous_format).t()
+
+
 def nonzero(x: Tensor) -> Tensor:
-    """``aten.nonzero``."""
+    """``aten.nonzero``, whose result lies as on other devices."""
     if x.numel() <= _MOST:
-        return _first(*torch.ops.spyre.nonzero_padded(x))
+        padded, count = torch.ops.spyre.nonzero_padded(x)
+        return _by_columns(padded[: int(count.item())])
     found = [
         _first(*torch.ops.spyre.nonzero_padded(part)) + number * _MOST
         for number, part in enumerate(x.reshape(-1).split(_MOST))
     ]
-    return _coordinates(torch.cat(found)[:, 0], x.shape)
+    return _by_columns(_coordinates(torch.cat(found)[:, 0], x.shape))
 
 
 def repeat_interleave(repeats: Tensor, output_size: int | None = None) -> Tensor:

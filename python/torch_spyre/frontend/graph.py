@@ -24,7 +24,7 @@ from torch_spyre.frontend.parts import (
     is_number,
 )
 from torch_spyre.frontend.sized import SizedStep, SizesStep, can_be_sized
-from torch_spyre.frontend.symbols import SizeClass, Symbols, unbacked_symbols
+from torch_spyre.frontend.symbols import SizeClass, Symbols
 
 aten = torch.ops.aten
 
@@ -46,15 +46,11 @@ class CompiledFunction:
         self.is_symbolic = any(_has_symbols(n.meta.get("val")) for n in self.nodes)
         #: If there may be programs for many sizes.
         self.symbols: Symbols | None = None
-        if self.is_symbolic and can_be_sized(self.nodes) and not self._depends():
+        if self.is_symbolic and can_be_sized(self.nodes):
             symbols = Symbols(self.placeholders, is_for_superdsc(options))
             self.symbols = symbols if symbols.symbols else None
         self.plans: dict[tuple, list[Any]] = {}
         self.metas: dict[tuple, dict[Node, Any]] = {}
-
-    def _depends(self) -> bool:
-        """Whether sizes depend on values of tensors: there is no range for those."""
-        return any(unbacked_symbols(n.meta.get("val")) for n in self.placeholders)
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """Runs on the inputs of one call; empties the list, as boxed calls do."""

@@ -5,8 +5,8 @@ With ``capture_scalar_outputs`` and ``capture_dynamic_output_shape_ops`` of
 ``torch._dynamo.config`` a graph has operators whose results are numbers of the host, or
 have sizes that values decide (``item``, ``nonzero``). Such an operator runs by itself.
 What comes between two of them is a graph of its own, compiled when the numbers are
-known. Numbers that only meet tensors are arguments of its programs; there is a program
-for each value of those that decide sizes, or that rows of the ATen table want to know.
+known. Sizes are symbols of its programs. Numbers that only meet tensors are arguments;
+there is a program for each value that rows of the ATen table want to know.
 Arithmetic among numbers is done on the host.
 """
 
@@ -44,10 +44,23 @@ def _find_readers(gm: GraphModule) -> set[Node]:
     for node in gm.graph.nodes:
         symbols = unbacked_symbols(node.meta.get("val"))
         is_part = node.target is operator.getitem and node.args[0] in readers
-        if is_part or (node.op == "call_function" and not symbols <= known):
+        is_new = node.op == "call_function" and not symbols <= known
+        if is_part or is_new or _is_sized_by_values(node):
             readers.add(node)
         known |= symbols
     return readers
+
+
+def _is_sized_by_values(node: Node) -> bool:
+    """Whether values say how large an operator's result is, also where PyTorch knows
+    it from an earlier operator of the same values.
+    """
+    if torch.Tag.dynamic_output_shape not in getattr(node.target, "tags", ()):
+        return False
+    if node.target is not aten.index.Tensor:
+        return True
+    masks = (torch.bool, torch.uint8)
+    return any(i is not None and i.meta["val"].dtype in masks for i in node.args[1])
 
 
 @dataclass
