@@ -88,9 +88,6 @@ def _minimise(info, optim_input, device):
         k: v.to(device) if isinstance(v, torch.Tensor) and v.dim() else v
         for k, v in optim_input.kwargs.items()
     }
-    if info.optim_cls is torch.optim.LBFGS:
-        # Of 20 in a step, each takes as many operators more as there were before.
-        kwargs["max_iter"] = 6
     optimizer = info.optim_cls(parameters, **kwargs)
 
     def closure():

@@ -351,11 +351,12 @@ std::optional<Call> takeApart(const c10::OperatorHandle &op,
       call.addWhole(number->value);
     else if (leavesOutSizes && isSize(schema->arguments()[i], arguments[i]))
       call.leaveOut(arguments[i]);
+    else if (isDtype(schema->arguments()[i], arguments[i]))
+      call.addDtype(static_cast<c10::ScalarType>(arguments[i].toInt()));
     else if (!call.add(number ? c10::IValue(number->value) : arguments[i]))
       return std::nullopt;
   }
-  call.sizes.insert(call.sizes.end(), call.integers.begin(),
-                    call.integers.end());
+  call.endArguments();
   return call;
 }
 

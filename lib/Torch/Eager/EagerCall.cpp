@@ -7,6 +7,24 @@
 
 namespace spyre::pytorch {
 
+Call::Call(bool leavesOutSizes) : leavesOutSizes(leavesOutSizes) {
+  // Of most calls, without growing on the way.
+  constexpr size_t bytes = 512, operands = 4;
+  key.reserve(bytes);
+  tensors.reserve(operands);
+  storages.reserve(operands);
+  // Floating results of integers have it.
+  c10::ScalarType type = c10::get_default_dtype_as_scalartype();
+  hasBFloat16 = type == c10::kBFloat16;
+  append(static_cast<char>(type));
+}
+
+void Call::addDtype(c10::ScalarType type) {
+  hasBFloat16 |= type == c10::kBFloat16;
+  append('y');
+  append(static_cast<int64_t>(type));
+}
+
 bool Call::add(const c10::IValue &value) {
   if (value.isNone()) {
     append('n');
@@ -25,7 +43,7 @@ bool Call::add(const c10::IValue &value) {
   }
   if (value.isDouble()) {
     append('d');
-    addNumber(value.toDouble());
+    numbers.push_back(value.toDouble());
     return true;
   }
   if (value.isString()) {
@@ -70,14 +88,12 @@ void Call::appendOrder(c10::ArrayRef<int64_t> strides) {
                       [&](int64_t other) { return other < stride; })));
 }
 
-void Call::addNumber(double number) {
-  // Rows of the ATen table ask whether the device's 16 bits have it.
-  if (isBeyondDL16(number)) {
-    append('h');
-    append(std::bit_cast<int64_t>(number));
-  } else {
-    numbers.push_back(number);
-  }
+void Call::endArguments() {
+  sizes.insert(sizes.end(), integers.begin(), integers.end());
+  if (!hasBFloat16)
+    return;
+  for (double number : numbers)
+    append(isBeyondDL16(number) ? std::bit_cast<int64_t>(number) : 0);
 }
 
 bool Call::addTensor(const at::Tensor &tensor) {
@@ -93,7 +109,8 @@ bool Call::addTensor(const at::Tensor &tensor) {
     if (tensor.is_complex() || tensor.is_quantized())
       return false;
     if (tensor.is_floating_point()) {
-      addNumber(tensor.item().toDouble());
+      hasBFloat16 |= tensor.scalar_type() == c10::kBFloat16;
+      numbers.push_back(tensor.item().toDouble());
       return true;
     }
     key.append(static_cast<const char *>(tensor.const_data_ptr()),
@@ -111,6 +128,7 @@ bool Call::addTensor(const at::Tensor &tensor) {
       (device >= 0 && storage.deviceIndex() != device))
     return false;
   device = storage.deviceIndex();
+  hasBFloat16 |= tensor.scalar_type() == c10::kBFloat16;
   append('T');
   append(
       static_cast<int64_t>(tensor.unsafeGetTensorImpl()->is_wrapped_number()));
@@ -141,6 +159,14 @@ bool Call::addTensor(const at::Tensor &tensor) {
   return true;
 }
 
+/// The type of a parameter, or of what may be left out.
+static c10::TypePtr typeOf(const c10::Argument &parameter) {
+  c10::TypePtr type = parameter.real_type();
+  if (auto optional = type->cast<c10::OptionalType>())
+    type = optional->getElementType();
+  return type;
+}
+
 std::optional<WholeNumber> wholeNumber(const c10::OperatorHandle &op,
                                        c10::ArrayRef<c10::IValue> arguments,
                                        size_t i) {
@@ -159,11 +185,8 @@ std::optional<WholeNumber> wholeNumber(const c10::OperatorHandle &op,
   int64_t number = 0;
   if (value.isInt()) {
     const c10::Argument &parameter = op.schema().arguments()[i];
-    c10::TypePtr type = parameter.real_type();
-    if (auto optional = type->cast<c10::OptionalType>())
-      type = optional->getElementType();
     const std::string &name = parameter.name();
-    if (type->kind() != c10::TypeKind::NumberType ||
+    if (typeOf(parameter)->kind() != c10::TypeKind::NumberType ||
         (name != "other" && name != "value" && name != "min" && name != "max"))
       return std::nullopt;
     number = value.toInt();
@@ -182,12 +205,15 @@ std::optional<WholeNumber> wholeNumber(const c10::OperatorHandle &op,
   return WholeNumber{static_cast<double>(number), meetsIntegers};
 }
 
+bool isDtype(const c10::Argument &parameter, const c10::IValue &value) {
+  return value.isInt() &&
+         typeOf(parameter)->kind() == c10::TypeKind::ScalarTypeType;
+}
+
 bool isSize(const c10::Argument &parameter, const c10::IValue &value) {
   if (!value.isInt() && !value.isIntList())
     return false;
-  c10::TypePtr type = parameter.real_type();
-  if (auto optional = type->cast<c10::OptionalType>())
-    type = optional->getElementType();
+  c10::TypePtr type = typeOf(parameter);
   if (auto list = type->cast<c10::ListType>())
     type = list->getElementType();
   return type->kind() == c10::TypeKind::SymIntType;

@@ -29,20 +29,18 @@ struct GrownPart {
 class Call {
 public:
   /// The key of a call that `leavesOutSizes` is the same for all sizes.
-  explicit Call(bool leavesOutSizes = false) : leavesOutSizes(leavesOutSizes) {
-    // Of most calls, without growing on the way.
-    constexpr size_t bytes = 512, operands = 4;
-    key.reserve(bytes);
-    tensors.reserve(operands);
-    storages.reserve(operands);
-    // Floating results of integers have it.
-    append(static_cast<char>(c10::get_default_dtype_as_scalartype()));
-  }
+  explicit Call(bool leavesOutSizes = false);
 
   /// Appends an argument to the key; false if no program takes such a one.
   bool add(const c10::IValue &value);
   /// Appends that there is an integer, or a list of them, of any values.
   void leaveOut(const c10::IValue &value);
+  /// Appends an argument that is a dtype.
+  void addDtype(c10::ScalarType type);
+  /// Ends the arguments. Rows of the ATen table compute in bfloat16 with other
+  /// numbers than those that the device's 16 bits lack (immElement()): the
+  /// values of these are in the kind, if there may be such a row.
+  void endArguments();
 
   /// Ends the key: appends where programs see the tensors in their storages,
   /// and the numbers.
@@ -109,10 +107,10 @@ private:
   /// In which order the dimensions lie.
   void appendOrder(c10::ArrayRef<int64_t> strides);
   bool addTensor(const at::Tensor &tensor);
-  void addNumber(double number);
 
   std::vector<const SpyreStorageImpl *> storages;
   bool leavesOutSizes;
+  bool hasBFloat16; ///< a tensor or dtype
   size_t placeStart = 0, kindSize = 0;
 };
 
@@ -127,6 +125,9 @@ struct WholeNumber {
 std::optional<WholeNumber> wholeNumber(const c10::OperatorHandle &op,
                                        c10::ArrayRef<c10::IValue> arguments,
                                        size_t i);
+
+/// Whether the value of a parameter is a dtype.
+bool isDtype(const c10::Argument &parameter, const c10::IValue &value);
 
 /// Whether the value of a parameter is an integer, or a list of them, that
 /// PyTorch lets depend on sizes.

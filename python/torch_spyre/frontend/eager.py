@@ -389,6 +389,12 @@ def _import_row(
         for home, spec in zip(homes, kind.specs, strict=True)
     ]
     position = iter(views)
+    # Its rows have to know numbers that the device's 16 bits lack: these are in
+    # programs, and in the keys of _C.
+    in_bfloat16 = any(
+        isinstance(t, torch.Tensor) and t.dtype is torch.bfloat16
+        for t in (*operands.tensors, *metas)
+    )
 
     def operand(value: Any) -> Any:
         nonlocal numbers
@@ -404,10 +410,10 @@ def _import_row(
         is_whole = isinstance(value, WholeNumber) or hasattr(value, "is_whole_number")
         if is_number:
             value = value.item()
-        # Rows know numbers that the device's 16 bits lack: these are in programs.
-        is_any = isinstance(value, float) and not _C._is_beyond_device(value)
-        if generic and (is_any or is_whole):
+        if generic and (isinstance(value, float) or is_whole):
             numbers += 1
+            if in_bfloat16 and _C._is_beyond_device(value):
+                return value if is_number else NotImplemented
             dtype = operands.tensors[0].dtype if is_whole else torch.float32
             layout = _C.SpyreTensorLayout([], dtype)
             spec = StorageSpec(dtype, (), (), layout)
