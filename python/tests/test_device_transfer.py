@@ -298,3 +298,39 @@ def test_moving_a_module_computes_no_parametrized_weight():
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     after = module.to("spyre").state_dict()
     assert all(torch.equal(after[name].cpu(), before[name]) for name in before)
+
+
+WRITES = {
+    "copy_": lambda v, y: v.copy_(y),
+    "copy_ from the host": lambda v, y: v.copy_(y.cpu()),
+    "fill_": lambda v, y: v.fill_(3),
+    "zero_": lambda v, y: v.zero_(),
+    "add_": lambda v, y: v.add_(y),
+    "out=": lambda v, y: torch.add(y, 1, out=v),
+    "set": lambda v, y: v.__setitem__(slice(1, 3), y[1:3]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_views_that_are_negated_when_read_are_written(name):
+    for other in (torch.arange(5.0), torch.arange(5, dtype=torch.uint8)):
+        bases = torch.tensor([4.0, -2, 7, 0, 1]), torch.tensor([4.0, -2, 7, 0, 1])
+        base = bases[1].to("spyre")
+        for x, y in ((bases[0], other), (base, other.to("spyre"))):
+            WRITES[name](torch._neg_view(x), y)
+        assert torch.equal(base.cpu(), bases[0])
+        clone = torch._neg_view(base).clone()
+        assert not clone.is_neg() and torch.equal(clone.cpu(), -bases[0])
+
+
+def test_parts_of_conjugates_on_the_host_are_written():
+    values = torch.tensor([1.0, -2, 3]).to("spyre")
+    z = torch.zeros(3, dtype=torch.complex64)
+    z.conj().imag.copy_(values)
+    z.conj().real.copy_(values + 1)
+    assert z.tolist() == [2 - 1j, -1 + 2j, 4 - 3j]
+    z.conj().copy_(values)
+    assert z.tolist() == [1, -2, 3]
+    part = (z + 5j).conj().imag
+    assert part.is_neg()
+    assert torch.empty(3, device="spyre").copy_(part).tolist() == [-5, -5, -5]

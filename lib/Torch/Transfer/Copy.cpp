@@ -169,6 +169,31 @@ at::Tensor copyFrom(const at::Tensor &self, const at::Tensor &destination,
   return destination;
 }
 
+// PyTorch negates or conjugates views of some tensors when they are read. Its
+// own kernels for these would write to a copy of the destination, because the
+// schema of _copy_from does not say that it is written.
+
+at::Tensor copyFromNegated(const at::Tensor &self,
+                           const at::Tensor &destination, bool nonBlocking) {
+  at::Tensor source = self.is_neg() ? at::neg(at::_neg_view(self)) : self;
+  if (!destination.is_neg()) {
+    at::_copy_from(source, destination, nonBlocking);
+    return destination;
+  }
+  source = at::neg(source.to(destination.scalar_type()));
+  at::_copy_from(source, at::_neg_view(destination), nonBlocking);
+  return destination;
+}
+
+at::Tensor copyFromConjugated(const at::Tensor &self,
+                              const at::Tensor &destination, bool nonBlocking) {
+  if (destination.is_conj())
+    at::_copy_from(self.conj().resolve_conj(), destination.conj(), nonBlocking);
+  else
+    at::_copy_from(self.resolve_conj(), destination, nonBlocking);
+  return destination;
+}
+
 at::Tensor copyFromAndResize(const at::Tensor &self,
                              const at::Tensor &destination) {
   if (destination.sizes() != self.sizes())
@@ -236,7 +261,7 @@ std::optional<at::Tensor> copyInLayoutOf(const at::Tensor &self,
                                          bool nonBlocking = false) {
   // _to_copy also comes here for CPU tensors that go to a spyre device.
   if (self.device().type() != kSpyre || !isNative(self) || !isWholeHome(self) ||
-      !isSupportedDtype(dtype))
+      self.is_neg() || !isSupportedDtype(dtype))
     return std::nullopt;
   const StorageFormat &format = *storageOf(self).format;
   std::optional<TensorLayout> layout = layoutFor(format, hostDtype(dtype));
@@ -293,6 +318,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("clone", clone);
   m.impl("_to_copy", toCopy);
   m.impl("equal", equal);
+}
+
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", copyFromNegated); }
+
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
+  m.impl("_copy_from", copyFromConjugated);
 }
 
 } // namespace
