@@ -62,7 +62,7 @@ public:
   }
 
   double run(const RunOptions &options) override {
-    return program->run(*memory, values, options).wallSeconds;
+    return program->run(*memory, values, options).host.wallSeconds;
   }
 
   TimingReport simulate(const RunOptions &options,

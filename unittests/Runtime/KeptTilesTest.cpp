@@ -108,9 +108,7 @@ protected:
   /// Runs it; returns how many tiles were found.
   int64_t run(const Product &product, int64_t a, int64_t b, int64_t c) {
     auto program = loadProgramBytes(textOf(product), {}, "product.mlir");
-    int64_t before = KeptTiles::numFound();
-    program->run(memory, {a, b, c}, {});
-    return KeptTiles::numFound() - before;
+    return program->run(memory, {a, b, c}, {}).host.keptTiles;
   }
   /// Checks C against sums of what is in A now.
   void expectProduct(const Product &product, int64_t a, int64_t b, int64_t c,

@@ -80,9 +80,7 @@ protected:
               CheckLevel check = CheckLevel::Bounds) {
     RunOptions options;
     options.check = check;
-    int64_t before = KernelMoves::numRun();
-    program.run(memory, {from, to}, options);
-    return KernelMoves::numRun() - before;
+    return program.run(memory, {from, to}, options).host.shortcutTasks;
   }
   /// Checks what each of the cores has: `count` elements from that of `first`
   /// on.

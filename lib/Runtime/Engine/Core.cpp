@@ -70,6 +70,7 @@ void Core::loadTile(int slot, Elem elem, const TileVal &tile) {
                         ? &keptTiles[tile.plan->keptTiles]
                         : nullptr;
   if (Buffer *buffer = kept ? kept->find() : nullptr) {
+    ++work.keptTiles;
     releaseTensor(slot);
     pool->retain(buffer);
     t.buffer = buffer;

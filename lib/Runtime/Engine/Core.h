@@ -41,6 +41,7 @@ public:
   const bool ieee;
   RunState *run = nullptr;
   uint64_t epoch = 0; ///< of the run whose memory this core sees
+  HostWork work;      ///< of this object in that run
   DeviceMemory *memory = nullptr;
   bool zeroOutside = false; ///< OutOfBounds::Zero
   CheckLevel check = CheckLevel::Bounds;

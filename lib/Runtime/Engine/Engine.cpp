@@ -43,6 +43,7 @@ Core &RunState::core(int worker, const Function &function, int member) {
   Core &core = *cores[member];
   if (core.epoch != epoch) {
     core.epoch = epoch;
+    core.work = HostWork();
     core.pool = w.pool.get();
     w.used.push_back(&core);
     core.memory = memory;
@@ -82,8 +83,11 @@ static std::unique_ptr<BufferPool> takePool() {
 void RunState::finish() {
   shadow.reset();
   for (std::unique_ptr<Worker> &worker : workers) {
-    for (Core *core : worker->used)
+    for (Core *core : worker->used) {
+      hostWork.tables += core->work.tables;
+      hostWork.keptTiles += core->work.keptTiles;
       core->releaseAll();
+    }
     worker->used.clear();
   }
   double now = secondsSince(Clock::time_point());
@@ -130,6 +134,7 @@ void RunState::start(DeviceMemory &deviceMemory, const RunOptions &options) {
   memory = &deviceMemory;
   zeroOutside = options.oob == OutOfBounds::Zero;
   check = options.check;
+  hostWork = HostWork();
   threads = options.threads > 0 ? std::min(options.threads, 256)
                                 : ThreadPool::defaultThreads();
   addWorkers(1);
@@ -270,7 +275,9 @@ void RunState::call(const Function &callee, const Scalar *args) {
     }
     if (failure)
       std::rethrow_exception(failure);
-    if (shortcut && !isShort)
+    if (isShort)
+      hostWork.shortcutTasks += numTasks;
+    else if (shortcut)
       shortcut->noteRun();
   }
 }

@@ -36,6 +36,7 @@ struct RunState {
   const Plan &plan;
   const bool ieee;
   std::unique_ptr<MemoryCheck> shadow; ///< CheckLevel::Full, during a run
+  HostWork hostWork;                   ///< of the last run, after finish()
 
 private:
   struct Worker {

@@ -3,20 +3,11 @@
 
 #include "KeptTiles.h"
 
-#include <atomic>
-
 using namespace spyre::runtime;
-
-static std::atomic<int64_t> numTilesFound{0};
-
-int64_t KeptTiles::numFound() {
-  return numTilesFound.load(std::memory_order_relaxed);
-}
 
 Buffer *KeptTiles::find() const {
   if (!isActive || numReads > kept.size() || !kept[numReads - 1].buffer)
     return nullptr;
-  numTilesFound.fetch_add(1, std::memory_order_relaxed);
   return kept[numReads - 1].buffer;
 }
 

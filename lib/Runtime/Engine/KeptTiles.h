@@ -38,9 +38,6 @@ public:
   /// To be called before something is stored in a prepared tile.
   void noteStore(const TileVal &tile, BufferPool &pool);
 
-  /// How many tiles have been found, in all programs so far.
-  static int64_t numFound();
-
 private:
   struct Kept {
     Buffer *buffer = nullptr;

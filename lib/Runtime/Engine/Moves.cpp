@@ -4,7 +4,6 @@
 #include "Moves.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 using namespace spyre;
@@ -290,12 +289,6 @@ std::unique_ptr<KernelMoves> KernelMoves::find(const Function &function) {
 // Running copies
 //===----------------------------------------------------------------------===//
 
-static std::atomic<int64_t> numTasksRun{0};
-
-int64_t KernelMoves::numRun() {
-  return numTasksRun.load(std::memory_order_relaxed);
-}
-
 /// Copies `size` bytes and asks for the places `ahead` bytes further on, which
 /// are written next.
 static void copyAhead(uint8_t *target, const uint8_t *source, int64_t size,
@@ -313,7 +306,6 @@ static void copyAhead(uint8_t *target, const uint8_t *source, int64_t size,
 
 void KernelMoves::run(Core &, int64_t number) const {
   const Task &task = tasks[number];
-  numTasksRun.fetch_add(1, std::memory_order_relaxed);
   for (const Copy &copy : task.copies)
     std::memcpy(copy.target, copy.source, static_cast<size_t>(copy.size));
   for (int64_t core = 1; core < task.numCores; ++core)

@@ -29,8 +29,6 @@ public:
 
   int64_t size() const override { return static_cast<int64_t>(tasks.size()); }
   void run(Core &core, int64_t number) const override;
-  /// How many tasks have run in this process.
-  static int64_t numRun();
 
 private:
   /// Bytes that are copied. Targets are in the LX of the first core of a task.

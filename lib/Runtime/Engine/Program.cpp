@@ -125,15 +125,15 @@ RunReport Program::run(DeviceMemory &memory,
   state->call(*plan.entry, args.data());
 
   state->finish();
-  double seconds = secondsSince(start);
+  RunReport report;
+  report.host = state->hostWork;
+  report.host.wallSeconds = secondsSince(start);
   {
     std::lock_guard<std::mutex> lock(impl->mutex);
     impl->idle.push_back(std::move(state));
   }
-  RunReport report;
   if (options.report)
     static_cast<TimingReport &>(report) = timingOf(memory, argValues, options);
-  report.wallSeconds = seconds;
   return report;
 }
 

@@ -4,7 +4,6 @@
 #include "Stacks.h"
 
 #include <algorithm>
-#include <atomic>
 #include <numeric>
 #include <optional>
 #include <tuple>
@@ -300,22 +299,11 @@ bool KernelStacks::place(Core &probe, const Scalar *args) {
   return true;
 }
 
-static std::atomic<int64_t> numStacksRun{0}, numTablesMade{0};
-
-int64_t KernelStacks::numRun() {
-  return numStacksRun.load(std::memory_order_relaxed);
-}
-
-int64_t KernelStacks::numTables() {
-  return numTablesMade.load(std::memory_order_relaxed);
-}
-
 void KernelStacks::run(Core &core, int64_t number) const {
   const Stack &stack = stacks[number];
   for (size_t i = 0; i < stack.scalars.size(); ++i)
     core.scalars[tiles.scalars[i]] = stack.scalars[i];
   core.readAhead = {};
-  numStacksRun.fetch_add(1, std::memory_order_relaxed);
   if (stack.isDense)
     return runDense(core, stack);
   core.numStacked = stack.count;
@@ -442,7 +430,7 @@ void KernelStacks::tabulate(Core &core) {
   places[numInputs] = reinterpret_cast<uint8_t *>(made.data());
   runBlocks(core, places, kCodes);
   results = std::move(made);
-  numTablesMade.fetch_add(1, std::memory_order_relaxed);
+  ++core.work.tables;
 }
 
 void KernelStacks::runDense(Core &core, const Stack &stack) const {

@@ -36,10 +36,6 @@ public:
 
   int64_t size() const override { return static_cast<int64_t>(stacks.size()); }
   void run(Core &core, int64_t number) const override;
-  /// How many stacks have run in this process.
-  static int64_t numRun();
-  /// How many loops have been run on all codes in this process.
-  static int64_t numTables();
 
 private:
   /// The tiles that a step accesses in the iterations of a stack.

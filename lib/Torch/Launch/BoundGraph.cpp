@@ -485,7 +485,7 @@ void BoundGraph::execute(Card &card, std::vector<int64_t> arguments,
   options.report = !prediction || (launch && !sizes.empty());
   runtime::RunReport result =
       graph.program->run(card.memory, arguments, options);
-  measure(sizes, result.wallSeconds);
+  measure(sizes, result.host.wallSeconds);
   std::shared_ptr<const runtime::RunReport> report;
   if (options.report) {
     prediction =

@@ -125,8 +125,21 @@ struct PlannedDevice {
   std::string location; ///< of the module: "file:line:column"
 };
 
+/// What a run took on the host, and how often it did less than run core by core
+/// and tile by tile.
+struct HostWork {
+  double wallSeconds = 0;
+  /// Stacks of iterations, and parts of moves between scratchpads, that kernels
+  /// ran in place of their cores.
+  int64_t shortcutTasks = 0;
+  /// Loops of which the results for all codes were computed, to be looked up.
+  int64_t tables = 0;
+  /// Loads that took a tile which the loop around them kept.
+  int64_t keptTiles = 0;
+};
+
 struct RunReport : TimingReport {
-  double wallSeconds = 0; ///< host time of this run
+  HostWork host;
 };
 
 /// A program, ready to run. Immutable; run() may be called from several
