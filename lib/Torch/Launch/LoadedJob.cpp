@@ -53,7 +53,7 @@ LoadedJob::describe(const at::Tensor &tensor,
 void LoadedJob::launch(const std::vector<Argument> &given) {
   runtime::checkArgumentCount(arguments.size(), given.size());
   std::vector<runtime::LaunchArgument> described;
-  std::vector<c10::Storage> storages, written;
+  std::vector<c10::Storage> storages;
   std::vector<bool> isWritten; // of `storages`
   for (size_t i = 0; i < given.size(); ++i) {
     runtime::LaunchArgument &own = described.emplace_back();
@@ -65,8 +65,6 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
     own.tensor = describe(tensor, arguments[i]);
     storages.push_back(tensor.storage());
     isWritten.push_back(arguments[i].mayBeWritten);
-    if (arguments[i].mayBeWritten)
-      written.push_back(tensor.storage());
   }
   auto launch = std::make_shared<const runtime::Launch>(
       plan.prepare(std::move(described), runtime::allowsTiledLaunch()));
@@ -81,7 +79,6 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
         std::make_shared<LaunchRecord>(beginLaunch(owner.index(), streamId));
   // The work holds the storages: nothing is freed before it has run.
   auto held = holdStorages(storages);
-  auto outputs = holdStorages(written);
   double enqueued = runtime::hostSeconds();
   if (record)
     record->end = enqueued;
@@ -93,13 +90,13 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
     self->execute(*launch, enqueued, stream, record.get());
     return nullptr;
   };
-  auto dropped = [outputs](const runtime::FailureRef &why) {
-    for (const c10::Storage &storage : *outputs)
-      asSpyreStorage(storage).setFailure(why);
+  auto dropped = [held, isWritten](const runtime::FailureRef &why) {
+    for (size_t i = 0; i < held->size(); ++i)
+      if (isWritten[i])
+        asSpyreStorage((*held)[i]).setFailure(why);
   };
   uint64_t number = stream.submit(std::move(work), std::move(dropped));
   held.reset();
-  outputs.reset();
   for (size_t i = 0; i < storages.size(); ++i)
     asSpyreStorage(storages[i]).addUse(stream, number, isWritten[i]);
   if (isLaunchBlocking())
