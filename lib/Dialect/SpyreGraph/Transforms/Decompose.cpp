@@ -88,13 +88,13 @@ private:
 
   /// A reduction that keeps the reduced dimensions as 1.
   template <typename OpTy>
-  Value reduce(ValueRange ins, ArrayRef<int64_t> dims, Type element) {
+  OpTy reduce(ValueRange ins, ArrayRef<int64_t> dims, Type element) {
     SmallVector<int64_t> shape(shapeOf(ins[0]));
     for (int64_t dim : dims)
       shape[dim] = 1;
     auto op = create<OpTy>(ins, tensor(shape, element));
     op.setDims(dims);
-    return op.getResult();
+    return op;
   }
 
   /// alpha x (x . y) + bias with one map per operand, over loops `extents`.
@@ -149,13 +149,13 @@ void Decomposer::softmax(SoftmaxOp op) {
   Value input = op.getInput();
   RankedTensorType type = typeOf(op.getResult());
   SmallVector<int64_t> dims{static_cast<int64_t>(op.getDim())};
-  Value largest = reduce<MaxOp>(input, dims, elementOf(input));
+  Value largest = reduce<MaxOp>(input, dims, elementOf(input)).getResult();
   auto exponentials = tensor(type.getShape(), type.getElementType());
   Value result;
   if (op.getLog()) {
     // Only the sum of these is used.
     Value exponential = pointwise<ExpSubOp>(exponentials, {input, largest});
-    Value sum = reduce<SumOp>(exponential, dims, f32());
+    Value sum = reduce<SumOp>(exponential, dims, f32()).getResult();
     RankedTensorType statistics = typeOf(sum);
     Value logSum = pointwise<LogOp>(statistics, {sum});
     // (input - largest) x 1 x 1 - log(sum), rounded once.
@@ -164,7 +164,7 @@ void Decomposer::softmax(SoftmaxOp op) {
                                         {input, largest, 1.0, 1.0, negated});
   } else {
     Value exponential = pointwise<ExpSubOp>(exponentials, {input, largest});
-    Value sum = reduce<SumOp>(exponential, dims, f32());
+    Value sum = reduce<SumOp>(exponential, dims, f32()).getResult();
     result = pointwise<DivOp>(exponentials, {exponential, sum});
   }
   op.getResult().replaceAllUsesWith(result);
@@ -182,8 +182,7 @@ static SmallVector<int64_t> lastDims(Value value, int64_t count) {
 /// The mean of the squares of the first of `ins`, less the second where there
 /// are two.
 Value Decomposer::meanOfSquares(ValueRange ins, ArrayRef<int64_t> dims) {
-  Value sum = reduce<SumSquaresOp>(ins, dims, f32());
-  auto op = sum.getDefiningOp<SumSquaresOp>();
+  auto op = reduce<SumSquaresOp>(ins, dims, f32());
   double count = 1;
   SmallVector<AffineExpr> sizes = getSizes(ins[0]);
   for (int64_t dim : dims) {
@@ -191,18 +190,18 @@ Value Decomposer::meanOfSquares(ValueRange ins, ArrayRef<int64_t> dims) {
       // The kernel counts, in each run.
       op.setScale(APFloat(1.0));
       op.setCorrection(APFloat(0.0));
-      return sum;
+      return op.getResult();
     }
     count *= shapeOf(ins[0])[dim];
   }
   op.setScale(APFloat(1.0 / count));
-  return sum;
+  return op.getResult();
 }
 
 void Decomposer::layerNorm(LayerNormOp op) {
   Value input = op.getInput();
   SmallVector<int64_t> dims = lastDims(input, op.getNumDims());
-  Value mean = reduce<MeanOp>(input, dims, f32());
+  Value mean = reduce<MeanOp>(input, dims, f32()).getResult();
   Value variance = meanOfSquares({input, mean}, dims);
   RankedTensorType statistics = typeOf(mean);
   Value shifted =
@@ -247,14 +246,15 @@ Value Decomposer::causalBias(Value query, Value key, Type element) {
     return bias;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&function.getBody().front());
-  bias = pointwise<TriOp>(tensor({shapeOf(query)[2], shapeOf(key)[2]}, element),
-                          {-std::numeric_limits<double>::infinity()});
-  auto triangle = bias.getDefiningOp<TriOp>();
+  auto triangle =
+      create<TriOp>({}, tensor({shapeOf(query)[2], shapeOf(key)[2]}, element));
+  triangle.setImmediatesAttr(
+      b.getF32ArrayAttr(-std::numeric_limits<float>::infinity()));
   triangle.setDiagonal(1);
   triangle.setUpper(true);
   triangle.setLoopExtentMap(makeSizeMap(
       {rows, columns}, getSizeSymbols(function).size(), b.getContext()));
-  return bias;
+  return bias = triangle.getResult();
 }
 
 /// A boolean mask (true: keep) as a number to add to scores.
@@ -432,7 +432,7 @@ void Decomposer::attention(AttentionOp op) {
   ArrayRef<int64_t> q = shapeOf(query), v = shapeOf(value);
   Type element = elementOf(query);
   RankedTensorType scoresType = tensor(shapeOf(masked), element);
-  Value largest = reduce<MaxOp>(masked, 3, elementOf(masked));
+  Value largest = reduce<MaxOp>(masked, 3, elementOf(masked)).getResult();
   // Only a mask can hide a whole row (causal rows see column 0), by minus
   // infinity, not by the lowest finite number. PyTorch's
   // fused attention gives zeros there: exp(-inf - finite) over at least a tiny
@@ -441,7 +441,7 @@ void Decomposer::attention(AttentionOp op) {
     largest = pointwise<MaximumOp>(
         typeOf(largest), {largest, getLowestNumber(elementOf(masked))});
   Value exponential = pointwise<ExpSubOp>(scoresType, {masked, largest});
-  Value sum = reduce<SumOp>(exponential, 3, f32());
+  Value sum = reduce<SumOp>(exponential, 3, f32()).getResult();
   if (op.getMask())
     sum = pointwise<MaximumOp>(typeOf(sum), {sum, 1e-30});
   // The division is linear: do it on the smaller side.
@@ -522,11 +522,11 @@ void Decomposer::attentionBackward(AttentionBackwardOp op) {
                                 map(5, {d(0), sharedHead(d(1)), d(3), d(4)}),
                                 map(5, {d(0), d(1), d(2), d(3)})},
                                {q[0], q[1], q[2], k[2], v[3]}, 1.0);
-  Value dot = reduce<SumProductsOp>({gradient, op.getOutput()}, 3, f32());
-  dot.getDefiningOp<SumProductsOp>().setScale(APFloat(1.0));
+  auto dot = reduce<SumProductsOp>({gradient, op.getOutput()}, 3, f32());
+  dot.setScale(APFloat(1.0));
   // (gradWeights - dot) x weights.
   Value gradScores = pointwise<LayerNormNormOp>(
-      scoresType, {gradWeights, dot, weights, 1.0, 0.0});
+      scoresType, {gradWeights, dot.getResult(), weights, 1.0, 0.0});
 
   if (!op.getGradQuery().use_empty())
     op.getGradQuery().replaceAllUsesWith(
