@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_spyre.decompositions.ordering import search
+from torch_spyre.decompositions.segments import part_of_each
 
 aten = torch.ops.aten
 
@@ -49,10 +49,10 @@ def _to_jagged(
     if total_L is None:
         return NotImplemented  # How many rows there are, only the offsets say.
     (ends,) = offsets
-    parts, length = dense.shape[:2]
-    rows = torch.arange(total_L, device=dense.device)
-    part = search(ends[1:].to(rows.dtype), rows, right=True).clamp(max=parts - 1)
-    at = rows - ends.index_select(0, part) + part * length
+    length = dense.shape[1]
+    part = part_of_each(total_L, ends[:-1])
+    shift = part * length - ends.index_select(0, part)
+    at = torch.arange(total_L, device=dense.device) + shift
     return dense.flatten(0, 1).index_select(0, at)
 
 

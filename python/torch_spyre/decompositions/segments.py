@@ -36,9 +36,10 @@ def embedding_renorm(
     return torch.where(asked & (norms > max_norm), wide * scale, wide).to(weight.dtype)
 
 
-def _bag_of_each(indices: Tensor, offsets: Tensor) -> Tensor:
-    numbers = torch.arange(indices.numel(), device=indices.device)
-    return search(offsets.to(numbers.dtype), numbers, right=True) - 1
+def part_of_each(count: int, starts: Tensor) -> Tensor:
+    """The part that each of ``count`` elements is in; parts begin at ``starts``."""
+    numbers = torch.arange(count, device=starts.device)
+    return search(starts.to(numbers.dtype), numbers, right=True) - 1
 
 
 def embedding_bag(
@@ -61,7 +62,7 @@ def embedding_bag(
     starts = offsets[:bags]
     count = indices.numel()
     shape = (bags, weight.shape[1])
-    bag = _bag_of_each(indices, starts)
+    bag = part_of_each(count, starts)
     wide = weight.float()
     kept = torch.ones_like(bag, dtype=torch.bool)
     if padding_idx >= 0:
