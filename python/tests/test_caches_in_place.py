@@ -398,10 +398,8 @@ def test_a_failed_step():
     assert torch.equal(grown.cpu(), torch.cat((host, new), -2))
 
 
-@both
-def test_streams(function):
+def check_streams(caches):
     """A branch on another stream, while the other one goes on."""
-    caches = Caches(function)
     old, host = caches.start()
     side = torch.Stream(device=DEVICE)
     first, one = caches.grow(old, host)
@@ -415,3 +413,8 @@ def test_streams(function):
     torch.spyre.synchronize()
     for cache, wanted in ((old, host), (first, one), (second, two)):
         assert torch.equal(cache.cpu(), wanted)
+
+
+@both
+def test_streams(function):
+    check_streams(Caches(function))

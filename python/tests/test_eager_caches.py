@@ -10,6 +10,7 @@ from test_caches_in_place import (
     MOST,
     WRITERS,
     check_memory_returns,
+    check_streams,
     check_that_two_grow_from_one,
     check_written_in_place,
     counted,
@@ -192,21 +193,7 @@ def test_a_failed_step():
 
 
 def test_streams():
-    """A branch on another stream, while the other one goes on."""
-    caches = Rows()
-    old, host = caches.start()
-    side = torch.Stream(device=DEVICE)
-    first, one = caches.grow(old, host)
-    side.wait_stream(torch.spyre.current_stream())
-    with side:
-        second, two = caches.grow(old, host)
-        for _ in range(5):
-            second, two = caches.grow(second, two)
-    for _ in range(5):
-        first, one = caches.grow(first, one)
-    torch.spyre.synchronize()
-    for cache, wanted in ((old, host), (first, one), (second, two)):
-        assert torch.equal(cache.cpu(), wanted)
+    check_streams(Rows())
 
 
 @pytest.mark.parametrize("function", [grow_values, grow_keys])
