@@ -239,3 +239,106 @@ func.func @attention_backward_results(%q: tensor<1x2x4x8xf16>, %l: tensor<1x2x4x
     -> tensor<1x2x4x8xf16>, tensor<1x2x8x4xf16>, tensor<1x2x4x8xf16>
   return
 }
+
+// -----
+
+func.func @softmax_of_scalar(%x: tensor<f16>) {
+  // SG-SOFTMAX-C1
+  // expected-error @+1 {{dim 0 is not a dimension of 'tensor<f16>'}}
+  %0 = spyre_graph.softmax %x {dim = 0 : i64} : tensor<f16> -> tensor<f16>
+  return
+}
+
+// -----
+
+func.func @softmax_dynamic(%x: tensor<?x8xf16>) {
+  // expected-error @+1 {{operand #0 must be statically shaped tensor of 16-bit float or bfloat16 type or 32-bit float values, but got 'tensor<?x8xf16>'}}
+  %0 = spyre_graph.softmax %x {dim = 1 : i64} : tensor<?x8xf16> -> tensor<?x8xf16>
+  return
+}
+
+// -----
+
+func.func @softmax_integers(%x: tensor<4x8xi64>) {
+  // expected-error @+1 {{operand #0 must be statically shaped tensor of 16-bit float or bfloat16 type or 32-bit float values, but got 'tensor<4x8xi64>'}}
+  %0 = spyre_graph.softmax %x {dim = 1 : i64} : tensor<4x8xi64> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm_dims(%x: tensor<4x8xf16>) {
+  // SG-NORM-C1
+  // expected-error @+1 {{cannot normalize 0 dimensions of 'tensor<4x8xf16>'}}
+  %0, %1, %2 = spyre_graph.layer_norm %x {num_dims = 0 : i64, eps = 1.0e-5 : f64}
+    : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf32>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm_bias(%x: tensor<4x8xf16>, %b: tensor<4x8xf16>) {
+  // SG-NORM-C3
+  // expected-error @+1 {{weight and bias must have the normalised shape, but found 'tensor<4x8xf16>'}}
+  %0, %1, %2 = spyre_graph.layer_norm %x bias(%b : tensor<4x8xf16>) {num_dims = 1 : i64, eps = 1.0e-5 : f64}
+    : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf32>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm_rstd(%x: tensor<4x8xf16>) {
+  // SG-NORM-C4
+  // expected-error @+1 {{statistics must be f32 with the normalised dimensions kept as 1, but found 'tensor<4xf32>'}}
+  %0, %1, %2 = spyre_graph.layer_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64}
+    : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm_weight_integers(%x: tensor<4x8xf16>, %w: tensor<8xi32>) {
+  // expected-error @+1 {{operand #1 must be statically shaped tensor of 16-bit float or bfloat16 type or 32-bit float values, but got 'tensor<8xi32>'}}
+  %0, %1, %2 = spyre_graph.layer_norm %x weight(%w : tensor<8xi32>) {num_dims = 1 : i64, eps = 1.0e-5 : f64}
+    : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf32>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_weight(%x: tensor<4x8xf16>, %w: tensor<4xf16>) {
+  // SG-NORM-C3
+  // expected-error @+1 {{weight and bias must have the normalised shape, but found 'tensor<4xf16>'}}
+  %0, %1 = spyre_graph.rms_norm %x weight(%w : tensor<4xf16>) {num_dims = 1 : i64, eps = 1.0e-5 : f64}
+    : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_rstd(%x: tensor<4x8xf16>) {
+  // SG-NORM-C4
+  // expected-error @+1 {{statistics must be f32 with the normalised dimensions kept as 1, but found 'tensor<4x8xf32>'}}
+  %0, %1 = spyre_graph.rms_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64} : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_float8(%q: tensor<1x2x4x8xf16>, %v: tensor<1x2x4x8xf8E4M3FN>) {
+  // expected-error @+1 {{operand #2 must be statically shaped tensor of 16-bit float or bfloat16 type or 32-bit float values, but got 'tensor<1x2x4x8xf8E4M3FN>'}}
+  %0, %1 = spyre_graph.attention %q, %q, %v {scale = 1.0 : f64}
+    : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf8E4M3FN> -> tensor<1x2x4x8xf16>, tensor<1x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_backward_heads(%q: tensor<1x3x4x8xf16>, %k: tensor<1x2x4x8xf16>, %l: tensor<1x3x4xf32>) {
+  // SG-ATTENTION-C3
+  // expected-error @+1 {{3 query heads are not a multiple of 2 key and 2 value heads}}
+  %0:3 = spyre_graph.attention_backward %q, %q, %k, %k, %q, %l {scale = 1.0 : f64}
+    : tensor<1x3x4x8xf16>, tensor<1x3x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x3x4x8xf16>, tensor<1x3x4xf32>
+    -> tensor<1x3x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
+  return
+}

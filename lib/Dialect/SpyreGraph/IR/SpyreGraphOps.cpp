@@ -369,10 +369,9 @@ static RankedTensorType tensorType(Value value) {
 LogicalResult SoftmaxOp::verify() {
   RankedTensorType input = tensorType(getInput());
   // SG-SOFTMAX-C1
-  if (static_cast<int64_t>(getDim()) < 0 ||
-      static_cast<int64_t>(getDim()) >= std::max<int64_t>(input.getRank(), 1))
-    return emitOpError() << "dim " << static_cast<int64_t>(getDim())
-                         << " is not a dimension of " << input;
+  auto dim = static_cast<int64_t>(getDim());
+  if (dim < 0 || dim >= input.getRank())
+    return emitOpError() << "dim " << dim << " is not a dimension of " << input;
   // SG-SOFTMAX-C2
   if (input.getShape() != tensorType(getResult()).getShape())
     return emitOpError() << "result shape must be the input's, but found "

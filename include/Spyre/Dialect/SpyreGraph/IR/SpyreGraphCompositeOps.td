@@ -13,13 +13,18 @@ include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphDialect.td"
 class SpyreGraph_Composite<string mnemonic, list<Trait> traits = [Pure]>
     : Op<SpyreGraph_Dialect, mnemonic, traits>;
 
+/// What they compute with. Their parts are device operations, which take static
+/// shapes only (SG-OP-C6) and no 8-bit floats (SG-OP-C5); of integers PyTorch
+/// defines none of them.
+def FloatTensor : StaticShapeTensorOf<[F16, BF16, F32]>;
+
 /// Constraints:
-/// - SG-SOFTMAX-C1: `dim` is a dimension of the input; 0 if that has none.
+/// - SG-SOFTMAX-C1: `dim` is a dimension of the input.
 /// - SG-SOFTMAX-C2: the result has the input's shape.
 def SpyreGraph_SoftmaxOp : SpyreGraph_Composite<"softmax"> {
   let summary = "softmax or log_softmax along `dim`";
-  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, UnitAttr:$log);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins FloatTensor:$input, I64Attr:$dim, UnitAttr:$log);
+  let results = (outs FloatTensor:$result);
   let assemblyFormat =
       "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
@@ -37,12 +42,12 @@ def SpyreGraph_LayerNormOp
     Results: the normalised tensor and, as f32 with the normalised dimensions
     kept as 1, mean and reciprocal standard deviation.
   }];
-  let arguments = (ins AnyRankedTensor:$input,
-                       Optional<AnyRankedTensor>:$weight,
-                       Optional<AnyRankedTensor>:$bias,
+  let arguments = (ins FloatTensor:$input,
+                       Optional<FloatTensor>:$weight,
+                       Optional<FloatTensor>:$bias,
                        I64Attr:$num_dims, F64Attr:$eps);
-  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$mean,
-                      AnyRankedTensor:$rstd);
+  let results = (outs FloatTensor:$result, FloatTensor:$mean,
+                      FloatTensor:$rstd);
   let assemblyFormat = [{
     $input (`weight` `(` $weight^ `:` type($weight) `)`)?
     (`bias` `(` $bias^ `:` type($bias) `)`)? attr-dict
@@ -52,10 +57,10 @@ def SpyreGraph_LayerNormOp
 }
 def SpyreGraph_RmsNormOp : SpyreGraph_Composite<"rms_norm"> {
   let summary = "rms norm over the last `num_dims` dimensions; rstd as f32";
-  let arguments = (ins AnyRankedTensor:$input,
-                       Optional<AnyRankedTensor>:$weight,
+  let arguments = (ins FloatTensor:$input,
+                       Optional<FloatTensor>:$weight,
                        I64Attr:$num_dims, F64Attr:$eps);
-  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$rstd);
+  let results = (outs FloatTensor:$result, FloatTensor:$rstd);
   let assemblyFormat = [{
     $input (`weight` `(` $weight^ `:` type($weight) `)`)? attr-dict
     `:` type($input) `->` type($result) `,` type($rstd)
@@ -79,10 +84,10 @@ def SpyreGraph_AttentionOp : SpyreGraph_Composite<"attention"> {
     - SG-ATTENTION-C1: the shape of `mask` broadcasts to [B, H, L, S].
     - SG-ATTENTION-C2: `mask` is of i1, or of floats of more than 8 bits.
   }];
-  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key,
-                       AnyRankedTensor:$value, Optional<AnyRankedTensor>:$mask,
+  let arguments = (ins FloatTensor:$query, FloatTensor:$key,
+                       FloatTensor:$value, Optional<AnyRankedTensor>:$mask,
                        UnitAttr:$causal, F64Attr:$scale);
-  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$logsumexp);
+  let results = (outs FloatTensor:$result, FloatTensor:$logsumexp);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` `(` $mask^ `:` type($mask) `)`)? attr-dict
     `:` type($query) `,` type($key) `,` type($value)
@@ -105,13 +110,13 @@ def SpyreGraph_AttentionBackwardOp : SpyreGraph_Composite<"attention_backward"> 
     Operands as in `attention`, its results `output` and `logsumexp`, and the
     gradient of the output. Results: gradients of query, key and value.
   }];
-  let arguments = (ins AnyRankedTensor:$grad_output, AnyRankedTensor:$query,
-                       AnyRankedTensor:$key, AnyRankedTensor:$value,
-                       AnyRankedTensor:$output, AnyRankedTensor:$logsumexp,
+  let arguments = (ins FloatTensor:$grad_output, FloatTensor:$query,
+                       FloatTensor:$key, FloatTensor:$value,
+                       FloatTensor:$output, FloatTensor:$logsumexp,
                        Optional<AnyRankedTensor>:$mask,
                        UnitAttr:$causal, F64Attr:$scale);
-  let results = (outs AnyRankedTensor:$grad_query, AnyRankedTensor:$grad_key,
-                      AnyRankedTensor:$grad_value);
+  let results = (outs FloatTensor:$grad_query, FloatTensor:$grad_key,
+                      FloatTensor:$grad_value);
   let assemblyFormat = [{
     $grad_output `,` $query `,` $key `,` $value `,` $output `,` $logsumexp
     (`mask` `(` $mask^ `:` type($mask) `)`)? attr-dict
