@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Device/HostTransfer.h"
 #include "Reference.h"
-#include "Spyre/Support/Error.h"
+#include "TestSupport.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,6 @@
 #include <random>
 
 using namespace spyre;
-using Sizes = std::vector<int64_t>;
 using Bytes = std::vector<uint8_t>;
 
 namespace {
@@ -131,13 +130,6 @@ Bytes expectedDevice(const Bytes &image, HostDtype dtype, const Sizes &sizes,
   return device;
 }
 
-Sizes rowMajor(const Sizes &sizes) {
-  Sizes strides(sizes.size(), 1);
-  for (size_t i = sizes.size(); i-- > 1;)
-    strides[i - 1] = strides[i] * std::max<int64_t>(sizes[i], 1);
-  return strides;
-}
-
 constexpr HostDtype kDtypes[] = {
     HostDtype::Float16, HostDtype::BFloat16, HostDtype::Float32,
     HostDtype::Bool,    HostDtype::UInt8,    HostDtype::Int8,
@@ -224,16 +216,6 @@ void checkTransfer(std::mt19937_64 &random, HostDtype dtype, const Sizes &sizes,
   Bytes back(image.size(), 0x5A);
   deviceToHost(device.data(), layout, sizes, strides, dtype, back.data());
   ASSERT_EQ(back, expected);
-}
-
-void expectError(const std::function<void()> &body, const std::string &part) {
-  try {
-    body();
-    FAIL() << "no error; expected: " << part;
-  } catch (const Error &error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
-        << error.what();
-  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,39 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Device/TensorLayout.h"
-#include "Spyre/Support/Error.h"
+#include "TestSupport.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <climits>
-#include <functional>
 #include <numeric>
 
 using namespace spyre;
-using Sizes = std::vector<int64_t>;
 
 namespace {
-
-Sizes rowMajor(const Sizes &sizes) {
-  Sizes strides(sizes.size(), 1);
-  for (size_t i = sizes.size(); i-- > 1;)
-    strides[i - 1] = strides[i] * sizes[i];
-  return strides;
-}
 
 TensorLayout ordered(const Sizes &sizes, const Sizes &order,
                      HostDtype dtype = HostDtype::Float16) {
   return TensorLayout(sizes, rowMajor(sizes), dtype, order);
-}
-
-void expectError(const std::function<void()> &body, const std::string &part) {
-  try {
-    body();
-    FAIL() << "no error; expected: " << part;
-  } catch (const Error &error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
-        << error.what();
-  }
 }
 
 void expectDims(const TensorLayout &layout, const Sizes &sizes,
@@ -249,11 +230,8 @@ TEST(ResolveDeviceDims, OtherTileFactors) {
 TEST(ResolveDeviceDims, Empty) {
   for (const Sizes &sizes : {Sizes{0}, Sizes{0, 5, 7}, Sizes{5, 0},
                              Sizes{5, 0, 7}, Sizes{0, 0}, Sizes{1, 0, 200}}) {
-    Sizes strides(sizes.size(), 1); // as PyTorch has them
-    for (size_t i = sizes.size(); i-- > 1;)
-      strides[i - 1] = strides[i] * std::max<int64_t>(sizes[i], 1);
     TensorLayout layout(sizes, HostDtype::Float16);
-    EXPECT_EQ(resolveDeviceDims(layout, sizes, strides).size(),
+    EXPECT_EQ(resolveDeviceDims(layout, sizes, rowMajor(sizes)).size(),
               layout.deviceSize.size());
   }
 }

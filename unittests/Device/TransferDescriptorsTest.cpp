@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Device/TransferDescriptors.h"
 #include "Spyre/Device/HostTransfer.h"
-#include "Spyre/Support/Error.h"
+#include "TestSupport.h"
 
 #include <gtest/gtest.h>
 
@@ -13,16 +13,8 @@
 #include <random>
 
 using namespace spyre;
-using Sizes = std::vector<int64_t>;
 
 namespace {
-
-Sizes rowMajor(const Sizes &sizes) {
-  Sizes strides(sizes.size(), 1);
-  for (size_t i = sizes.size(); i-- > 1;)
-    strides[i - 1] = strides[i] * std::max<int64_t>(sizes[i], 1);
-  return strides;
-}
 
 std::vector<TransferDescriptor> toDevice(const TensorLayout &layout,
                                          const Sizes &sizes) {
@@ -88,16 +80,6 @@ void checkAgainstTransfer(const TensorLayout &layout, const Sizes &sizes,
   deviceToHost(reinterpret_cast<const uint8_t *>(device.data()), layout, sizes,
                strides, HostDtype::Int32, home.data());
   ASSERT_EQ(back, home);
-}
-
-void expectError(const std::function<void()> &body, const std::string &part) {
-  try {
-    body();
-    FAIL() << "no error; expected: " << part;
-  } catch (const Error &error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
-        << error.what();
-  }
 }
 
 // spec/layouts.md, "DCI": the worked example, outermost first.
