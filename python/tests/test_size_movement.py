@@ -76,6 +76,20 @@ def test_bits_of_a_program_of_one_size(function, dims, least):
     check_bits_of_one_size(function, dims, (7, least, 63, 64, 65, 130, 3))
 
 
+def test_channels_last():
+    """Where PyTorch infers strides from sizes that vary, with torch.empty."""
+
+    def function(x):
+        return x.contiguous(memory_format=torch.channels_last) * 2
+
+    f = torch.compile(function, backend="spyre", dynamic=True)
+    for rows in (7, 64, 3):
+        x = values((2, 3, rows, 5), torch.float16, rows).round()
+        actual = f(x.to("spyre"))
+        assert actual.is_contiguous(memory_format=torch.channels_last)
+        assert_exact(actual.cpu(), function(x), f"{rows} rows")
+
+
 def read_rows(x, table):
     return x * 2 + table[: x.shape[0]]
 
