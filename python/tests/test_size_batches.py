@@ -132,6 +132,23 @@ def test_no_copy_of_what_is_multiplied():
     assert "scatter" not in text and "gather" not in text
 
 
+def test_sizes_of_batches_that_vary_too():
+    """A program for each of these, which serves any number of rows."""
+    weight = whole(96, 64)
+    torch._dynamo.mark_static(placed := weight.to("spyre"))
+    f = compiled(lambda x: (x @ placed).relu(), dynamic=None)
+    batches = [2, 3, 5, 3, 2, 5, 5, 1, 1, 1]
+    before, counts = len(compiled_parts()), []
+    for batch, size in zip(
+        batches, (7, 9, 33, 64, 100, 12, 9, 30, 65, 20), strict=True
+    ):
+        x = whole(batch, size, 96)
+        wanted = (x.float() @ weight.float()).relu().half()
+        assert_exact(f(poisoned(x.to("spyre"))).cpu(), wanted, f"{batch} x {size}")
+        counts.append(len(compiled_parts()) - before)
+    assert counts[3] <= 4 and counts[6] == counts[4] and counts[9] == counts[8]
+
+
 MODELS = {
     "all": {},
     "window": {"windows": (16, 16)},

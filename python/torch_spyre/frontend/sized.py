@@ -54,6 +54,8 @@ _log = logging.getLogger("spyre.inductor")
 _MAX_PROGRAMS = 16
 #: Calls in a row for which there was no program for many sizes: no more are tried.
 _MAX_FAILURES = 4
+#: Sizes that vary of which each may become a number: a try takes a compilation.
+_MOST_FIXED_ALONE = 3
 
 
 class SizedImporter(Importer):
@@ -239,6 +241,7 @@ class SizedStep(CompiledStep):
             steps | unchanged,
             of_parts,
             of_parts | unchanged,
+            *(unchanged | one for one in self._smallest(sizes, unchanged)),
         ):
             if fixed in tried:
                 continue
@@ -246,7 +249,7 @@ class SizedStep(CompiledStep):
             apart = symbols.bind(sizes, self.classes, False, fixed)
             equal = symbols.bind(sizes, self.classes, True, fixed)
             if not apart.symbols:
-                return
+                continue
             for binding in (apart, equal):
                 for padding in self._paddings():
                     binding.keep_sign(padding)
@@ -255,6 +258,17 @@ class SizedStep(CompiledStep):
                 yield apart, False
             if self.is_merged or len(equal.symbols) < len(apart.symbols):
                 yield equal, True
+
+    def _smallest(
+        self, sizes: tuple[int, ...], unchanged: frozenset[Any]
+    ) -> Iterator[frozenset[Any]]:
+        """The symbols of each size that varies, the smallest first, where there are
+        few: it may be a batch's, whose product with another size no program has.
+        """
+        assert self.symbols is not None
+        varying = self.symbols.by_size(sizes, self.symbols.all() - unchanged)
+        if 1 < len(varying) <= _MOST_FIXED_ALONE:
+            yield from varying
 
     def _paddings(self) -> Iterator[Any]:
         """Numbers computed from sizes by which tensors are padded, or cropped where

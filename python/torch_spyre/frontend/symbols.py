@@ -192,6 +192,15 @@ class Symbols:
             return None
         return value.node.pytype(number)
 
+    def by_size(
+        self, sizes: Sequence[int], some: frozenset[sympy.Symbol]
+    ) -> list[frozenset[sympy.Symbol]]:
+        """Those that are equal in a call, the smallest first."""
+        groups: dict[int, set[sympy.Symbol]] = {}
+        for symbol in some:
+            groups.setdefault(sizes[self._numbers[symbol]], set()).add(symbol)
+        return [frozenset(groups[size]) for size in sorted(groups)]
+
     def all(self) -> frozenset[sympy.Symbol]:
         """All of them."""
         return frozenset(self._numbers)
