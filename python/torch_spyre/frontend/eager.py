@@ -40,6 +40,7 @@ from torch_spyre.frontend.eager_calls import (
     check_updated,
     check_written,
     count_sizes,
+    differ_in_size,
     has_say,
     leaves,
     resize_written,
@@ -57,6 +58,7 @@ from torch_spyre.frontend.importer import (
     wanted_results,
 )
 from torch_spyre.frontend.operands import Operands
+from torch_spyre.frontend.refused_dtypes import check_dtypes
 
 #: Answer to _C: an argument was resized, look the call up again.
 RETRY = True
@@ -196,7 +198,7 @@ def compile_sized(
             if call.written:
                 outs = [arguments[i] for i in call.written]
                 check_written(outs, metas)
-                if any(_differ(o, m) for o, m in zip(outs, metas, strict=True)):
+                if any(differ_in_size(o, m) for o, m in zip(outs, metas, strict=True)):
                     return None  # compile_call() resizes them
                 _check_sizes(arguments, call, operands, metas)
             program = _compile_for(call, arguments, operands, metas, generic)
@@ -213,12 +215,6 @@ def compile_sized(
     _size_refusals[call.name, reason] += 1
     _log.info("%s%s has a program per size: %s", call.name, Shapes(arguments), reason)
     return False
-
-
-def _differ(out: torch.Tensor, meta: torch.Tensor) -> bool:
-    """Whether a result has other sizes in the call than what it is stored in."""
-    sizes = [s.node.hint if isinstance(s, torch.SymInt) else s for s in meta.shape]
-    return list(out.shape) != sizes
 
 
 def _check_sizes(
@@ -307,7 +303,7 @@ def _infer(call: Call, arguments: list[Any], operands: Operands) -> list[Any]:
     """Results of the functional operator on tensors without values."""
     try:
         with operands.inference():
-            return _infer_results(call, arguments, operands)
+            metas = _infer_results(call, arguments, operands)
     except (ExtensionError, Unsupported):
         raise
     except Exception as error:
@@ -315,6 +311,8 @@ def _infer(call: Call, arguments: list[Any], operands: Operands) -> list[Any]:
         raise _C.UnsupportedOp(
             f"PyTorch cannot say the shapes of its results: {error}"
         ) from error
+    check_dtypes(call.functional, arguments, metas)
+    return metas
 
 
 # No nested function: one that calls itself would keep the call's tensors until Python
@@ -389,12 +387,9 @@ def _import_row(
         for home, spec in zip(homes, kind.specs, strict=True)
     ]
     position = iter(views)
-    # Its rows have to know numbers that the device's 16 bits lack: these are in
+    # Rows of bfloat16 have to know numbers that the device's 16 bits lack: these are in
     # programs, and in the keys of _C.
-    in_bfloat16 = any(
-        isinstance(t, torch.Tensor) and t.dtype is torch.bfloat16
-        for t in (*operands.tensors, *metas)
-    )
+    dtypes = {getattr(t, "dtype", None) for t in (*operands.tensors, *metas)}
 
     def operand(value: Any) -> Any:
         nonlocal numbers
@@ -412,7 +407,7 @@ def _import_row(
             value = value.item()
         if generic and (isinstance(value, float) or is_whole):
             numbers += 1
-            if in_bfloat16 and _C._is_beyond_device(value):
+            if torch.bfloat16 in dtypes and _C._is_beyond_device(value):
                 return value if is_number else NotImplemented
             dtype = operands.tensors[0].dtype if is_whole else torch.float32
             layout = _C.SpyreTensorLayout([], dtype)

@@ -209,6 +209,12 @@ def has_say(number: torch.Tensor, tensors: list[torch.Tensor]) -> bool:
     )
 
 
+def differ_in_size(out: torch.Tensor, meta: torch.Tensor) -> bool:
+    """Whether a result has other sizes in the call than what it is stored in."""
+    sizes = [s.node.hint if isinstance(s, torch.SymInt) else s for s in meta.shape]
+    return list(out.shape) != sizes
+
+
 def check_updated(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> None:
     """Raises UnsupportedOp unless arguments are as large as what is stored in them."""
     for out, meta in zip(outs, metas, strict=True):
