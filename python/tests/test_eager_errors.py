@@ -3,6 +3,7 @@
 
 import pytest
 import torch
+from numerics import compiled
 from torch.nn.functional import embedding
 
 UPDATES = {
@@ -37,11 +38,20 @@ def test_the_operator_that_was_called_is_named():
             call().cpu()
 
 
-def test_lines_between_ends_that_integers_lack():
-    for start, end in ((0, 300), (300, 0), (0, float("nan"))):
-        with pytest.raises(RuntimeError, match="uint8_t without overflow"):
-            torch.linspace(start, end, 5, dtype=torch.uint8, device="spyre")
-    for start, end in ((-1, 200), (-2.7, 3.9)):
-        line = torch.linspace(start, end, 5, dtype=torch.int32, device="spyre")
-        expected = torch.linspace(start, end, 5, dtype=torch.int32)
-        assert torch.equal(line.cpu(), expected)
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_lines_between_ends_that_integers_lack(is_compiled):
+    def line(start, end, steps, dtype, device):
+        return torch.linspace(start, end, steps, dtype=dtype, device=device)
+
+    run = compiled(line) if is_compiled else line
+    for start, end in ((0, 300), (300, 0), (0, float("nan")), (-1.5, 2)):
+        with pytest.raises(Exception, match="uint8_t without overflow"):
+            run(start, end, 5, torch.uint8, "spyre")
+    with pytest.raises(Exception, match="not implemented for 'Bool'"):
+        run(0, 1, 3, torch.bool, "spyre")
+    calls = ((-1, 200, 5), (-2.7, 3.9, 5), (-3, 7.5, 6), (2.5, 300, 1), (300, 9, 0))
+    for call in calls:
+        found = run(*call, torch.int32, "spyre").cpu()
+        assert torch.equal(found, line(*call, torch.int32, "cpu"))
+    found = run(-3, 7, 6, torch.uint8, "spyre").cpu()
+    assert torch.equal(found, line(-3, 7, 6, torch.uint8, "cpu"))

@@ -202,22 +202,8 @@ at::Tensor &arangeOut(const at::Scalar &start, const at::Scalar &end,
   return out;
 }
 
-/// The first or last of numbers of a dtype. Throws if it is an integer's that
-/// has no such value, as the CPU does.
-at::Scalar endOfLine(const at::Scalar &end, c10::ScalarType dtype) {
-  if (!c10::isIntegralType(dtype, /*includeBool=*/false))
-    return end;
-  return AT_DISPATCH_INTEGRAL_TYPES(
-      dtype, "linspace", [&] { return at::Scalar(end.to<scalar_t>()); });
-}
-
-at::Tensor &linspaceOut(const at::Scalar &startIn, const at::Scalar &endIn,
+at::Tensor &linspaceOut(const at::Scalar &start, const at::Scalar &end,
                         int64_t steps, at::Tensor &out) {
-  at::Scalar start = startIn, end = endIn;
-  if (steps >= 1)
-    start = endOfLine(startIn, out.scalar_type());
-  if (steps >= 2)
-    end = endOfLine(endIn, out.scalar_type());
   if (storeAsLine(out, steps, [&](at::Tensor &line) {
         linspaceOut(start, end, steps, line);
       }))

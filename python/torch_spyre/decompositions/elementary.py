@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 aten = torch.ops.aten
 
@@ -342,12 +343,42 @@ def _logspace(
     return torch.pow(base, exponents).to(dtype)
 
 
+def _linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: torch.dtype | None = None,
+    layout: torch.layout | None = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
+    """``aten.linspace`` as PyTorch's own, between ends that the CPU converts first."""
+    dtype = dtype or torch.get_default_dtype()
+    if dtype is torch.bool:
+        raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
+    if not dtype.is_floating_point:
+        used = steps if isinstance(steps, int) else 2
+        start = _in_dtype(start, dtype) if used >= 1 else 0
+        end = _in_dtype(end, dtype) if used >= 2 else start
+    return torch._refs.linspace(start, end, steps, dtype=dtype, device=device)
+
+
+def _in_dtype(number: Any, dtype: torch.dtype) -> Any:
+    """A number as one of an integer dtype; what that lacks is the CPU's error."""
+    if not isinstance(number, (int, float)):
+        return number
+    with _disable_current_modes():
+        return torch.full((), number, dtype=dtype, device="cpu").item()
+
+
 #: Of operators that make a tensor of a dtype and device; in graphs, and for eager calls
 #: that store in one.
 FACTORIES: dict[Any, Callable] = {
     getattr(aten.logspace, overload): _logspace
     for overload in ("default", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")
 }
+FACTORIES[aten.linspace.default] = _linspace
 DECOMPOSITIONS: dict[Any, Callable] = {
     aten._logcumsumexp.default: _logcumsumexp,
     aten.acos.default: in_fp32(lambda x: 2.0 * _atan(((1.0 - x) / (1.0 + x)).sqrt())),
