@@ -79,6 +79,26 @@ def test_captured_floats_and_gradients():
             torch.testing.assert_close(a.cpu(), e, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_floats_that_are_used_and_returned(requires_grad):
+    """Dynamo computes with them twice, on the host and in float64 on the device."""
+
+    def function(x, factor):
+        number = x.sum().item() * factor
+        return x * number, number, number + 1
+
+    f = compiled(function, fullgraph=True, dynamic=None)
+    for factor in (1.5, 2.5, 3.5):
+        x = torch.tensor([3.0, -1.0, 0.25]).requires_grad_(requires_grad)
+        given = x.detach().to("spyre").requires_grad_(requires_grad)
+        (found, *numbers), (wanted, *expected) = f(given, factor), function(x, factor)
+        assert torch.equal(found.cpu(), wanted) and numbers == expected
+        if requires_grad:
+            found.sum().backward()
+            wanted.sum().backward()
+            assert torch.equal(given.grad.cpu(), x.grad)
+
+
 def test_whole_numbers_are_arguments():
     """Programs serve all values of numbers that only meet tensors."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from torch._guards import TracingContext
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 from torch.fx.node import map_aggregate
 
 from torch_spyre.frontend.host_numbers import is_spyre
@@ -34,6 +34,9 @@ def narrow_numbers(gm: GraphModule, kind: str) -> None:
         node.kwargs = map_aggregate(node.kwargs, _narrow)
         with node.meta["val"].fake_mode:
             node.meta["val"] = node.meta["val"].float()
+        for number in node.all_input_nodes:
+            if _is_wide_on_host(number.meta.get("val")):
+                node.replace_input_with(number, _narrowed_before(node, number))
 
 
 def _returned(gm: GraphModule, kind: str) -> Sequence[Any]:
@@ -47,6 +50,27 @@ def _returned(gm: GraphModule, kind: str) -> Sequence[Any]:
 
 def _is_wide(value: Any) -> bool:
     return is_spyre(value) and value.dtype == torch.float64 and value.dim() == 0
+
+
+def _is_wide_on_host(value: Any) -> bool:
+    """Of two tensors without dimensions, one of float64 makes the result one."""
+    return (
+        isinstance(value, torch.Tensor)
+        and value.is_cpu
+        and value.dtype == torch.float64
+        and value.dim() == 0
+    )
+
+
+def _narrowed_before(node: Node, number: Node) -> Node:
+    with node.graph.inserting_before(node):
+        narrowed = node.graph.call_function(
+            torch.ops.aten._to_copy.default, (number,), {"dtype": torch.float32}
+        )
+    narrowed.meta = dict(number.meta)
+    with node.meta["val"].fake_mode:
+        narrowed.meta["val"] = number.meta["val"].float()
+    return narrowed
 
 
 def _narrow(value: Any) -> Any:
