@@ -323,6 +323,11 @@ def test_numbers_that_change_are_those_of_the_call():
     )
     for number in (1.5, 2.5, 3.5, 4.5):
         assert function(number).tolist() == 4 * [number * number]
+    like = torch.compile(lambda x, s: torch.full_like(x, s) * x, backend="spyre")
+    x = torch.full((4,), 2.0, device="spyre")
+    for number in (1.5, 2.5, 3.5):
+        given = torch.tensor(number, dtype=torch.float64)
+        assert like(x, given).tolist() == 4 * [number * 2]
 
 
 # ------------------------------------------------------------------------------

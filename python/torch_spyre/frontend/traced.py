@@ -177,7 +177,9 @@ def _check_traceable(gm: GraphModule, node: Node) -> None:
             value = getattr(value, part, None)
         if isinstance(value, torch.Tensor):
             raise _NotKept(f"the graph has a tensor, {target}, of its own")
-    if isinstance(node.meta.get("example_value"), torch.SymFloat):
+    value = node.meta.get("example_value")
+    is_wide = isinstance(value, torch.Tensor) and value.dtype is torch.float64
+    if isinstance(value, torch.SymFloat) or (is_wide and value.dim() == 0):
         # AOTAutograd may write what it is in this call into the graph, with a guard
         # that is not kept with it.
         raise _NotKept(f"{node.name} is a number that changes from call to call")
