@@ -11,6 +11,21 @@ func.func @tensors(%x: tensor<4x8xf16>) {
 
 // -----
 
+// SG-LAYOUT-C1
+// expected-error@+1 {{argument 0 has a buffer whose layout order [9, 1] is not a permutation of the 2 dimensions}}
+func.func @unused_order(%x: memref<4x64xf16, #spyre_graph.layout<order = [9, 1], SEN169_FP16>>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 must have a static shape, but is 'memref<?x64xf16,}}
+func.func @unused_dynamic(%x: memref<?x64xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>) {
+  return
+}
+
+// -----
+
 #layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
 // SG-TO-KTIR-C1

@@ -153,6 +153,17 @@ func.func @dynamic(%x: tensor<?x8xf16>) {
 
 // -----
 
+#l = #spyre_graph.layout<order = [0, 2], SEN169_FP16>
+
+func.func @order_of_buffer(%x: memref<4x8xf16, #l>) {
+  // SG-LAYOUT-C1
+  // expected-error@+1 {{has a buffer whose layout order [0, 2] is not a permutation of the 2 dimensions}}
+  spyre_graph.exp ins(%x : memref<4x8xf16, #l>) outs(%x : memref<4x8xf16, #l>)
+  return
+}
+
+// -----
+
 func.func @immediates(%x: tensor<4x8xf16>) {
   // SG-OP-C7
   // expected-error@+1 {{immediates name 2 tensor operands, but 1 are given}}

@@ -90,6 +90,17 @@ spyre_graph::getHostArgument(FunctionOpInterface function, unsigned number) {
     return function.emitError()
            << "argument " << number << " has element type "
            << type.getElementType() << ", which no spyre tensor has";
+  // Of an argument that operations use, their verifier has asked this.
+  if (!type.hasStaticShape())
+    return function.emitError()
+           << "argument " << number << " must have a static shape, but is "
+           << argument;
+  if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(
+          type.getShape(), type.getElementType(), [&] {
+            return function.emitError()
+                   << "argument " << number << " has a buffer whose ";
+          })))
+    return failure();
   auto name = function.getArgAttrOfType<StringAttr>(
       number, SpyreGraphDialect::getNameAttrName());
   HostArgument result{type,

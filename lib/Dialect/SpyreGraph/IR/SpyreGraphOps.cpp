@@ -228,10 +228,22 @@ static LogicalResult verifyDivision(SpyreOpInterface op,
 LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
   auto op = cast<SpyreOpInterface>(operation);
   // SG-OP-C6
-  for (Value operand : operation->getOperands())
-    if (!cast<ShapedType>(operand.getType()).hasStaticShape())
-      return op->emitOpError() << "operands must have static shapes, but found "
-                               << operand.getType();
+  for (Value operand : operation->getOperands()) {
+    auto type = cast<ShapedType>(operand.getType());
+    if (!type.hasStaticShape())
+      return op->emitOpError()
+             << "operands must have static shapes, but found " << type;
+    // MLIR asks the layout of a tensor whether it fits; here it is a memory
+    // space, of which MLIR knows nothing.
+    auto buffer = dyn_cast<MemRefType>(type);
+    auto layout = buffer ? dyn_cast_or_null<VerifiableTensorEncoding>(
+                               buffer.getMemorySpace())
+                         : nullptr;
+    if (layout && failed(layout.verifyEncoding(
+                      type.getShape(), type.getElementType(),
+                      [&] { return op->emitOpError("has a buffer whose "); })))
+      return failure();
+  }
   bool onTensors = isa<RankedTensorType>(op.getSpyreInit().getType());
   if (onTensors != (operation->getNumResults() == 1))
     return op->emitOpError("must have a result on tensors, none on buffers");
