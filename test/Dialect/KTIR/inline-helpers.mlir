@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --ktdp-inline-helpers --split-input-file | FileCheck %s
+// RUN: echo 'module {}' | spyre-opt --ktdp-inline-helpers | FileCheck %s --check-prefix=EMPTY
+
+// EMPTY: module {
 
 // In loops and in other helpers, too; a helper that nothing calls goes away.
 // CHECK-LABEL: func.func @kernel

@@ -155,6 +155,7 @@ namespace {
 struct InlineHelpersPass
     : public ktdp::impl::KTDPInlineHelpersBase<InlineHelpersPass> {
   void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<func::FuncDialect>();
     func::registerInlinerExtension(registry);
   }
   void runOnOperation() override {
