@@ -95,7 +95,8 @@ static SmallVector<Windows> findWindows(AffineMap map,
       continue;
     // Steps of the loops, ascending.
     SmallVector<std::pair<int64_t, unsigned>> terms;
-    for (unsigned loop : getUsedDims(expr, extents).set_bits())
+    llvm::SmallBitVector used = getUsedDims(expr, extents);
+    for (unsigned loop : used.set_bits())
       terms.emplace_back((*form)[loop], loop);
     llvm::sort(terms);
     if (terms.empty() || terms.front().first < 0)
