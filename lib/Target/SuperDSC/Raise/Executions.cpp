@@ -69,6 +69,9 @@ FailureOr<Place> ExecutionCollector::findPlace(
     Location loc) {
   const Tensor &tensor = sdsc.tensors[number];
   Place place;
+  // An address that is a number stays where it is in every iteration.
+  place.strides.assign(
+      llvm::count_if(loops, [](Iteration loop) { return loop.isKept; }), 0);
   if (tensor.inLX) {
     place.kind = Place::LX;
     place.offset = tensor.addresses[0];
@@ -127,7 +130,7 @@ FailureOr<Place> ExecutionCollector::findPlace(
     return fail("starts at " + Twine(offset) +
                 ", which is not a multiple of 128");
   place.offset = offset;
-  place.strides = first->strides;
+  llvm::copy(first->strides, place.strides.begin());
   if (first->base == Address::Pool) {
     place.kind = Place::Pool;
     return place;
