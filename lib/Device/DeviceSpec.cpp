@@ -364,7 +364,7 @@ DeviceSpec DeviceSpec::fromJson(const std::string &text,
   Json json;
   try {
     json = Json::parse(text);
-  } catch (const Json::parse_error &error) {
+  } catch (const Json::exception &error) { // a number too large, too
     throw Error(name + ": " + error.what());
   }
   if (!json.is_object())
@@ -378,8 +378,12 @@ DeviceSpec DeviceSpec::fromJson(const std::string &text,
       throw Error(name + ": \"" + key + "\" has no \"value\"");
     const Json &value = entry.is_object() ? entry["value"] : entry;
     auto fail = [&, &key = key](const char *expected) {
+      // Printing is recursive: what is nested deeply would end the process.
+      std::string found = value.is_structured()
+                              ? std::string("an ") + value.type_name()
+                              : value.dump();
       throw Error(name + ": \"" + key + "\" must be " + expected + ", but is " +
-                  value.dump());
+                  found);
     };
     if (auto *member = std::get_if<int64_t DeviceSpec::*>(&info->member)) {
       if (!value.is_number_integer() ||

@@ -126,6 +126,10 @@ TEST(DeviceSpec, RejectsBadJson) {
   expectError(R"({"numCores": "8"})", "64-bit integer");
   expectError(R"({"segmentBytes": 18446744073709551615})", "64-bit integer");
   expectError(R"({"clockHertz": "fast"})", "a number");
+  expectError(R"({"clockHertz": 1e4096})", "number overflow");
+  std::string deep(300'000, '[');
+  expectError("{\"numCores\": " + deep + std::string(deep.size(), ']') + "}",
+              "64-bit integer, but is an array");
   expectError(R"({"nonNumber": 1})", "\"inf\" or \"nan\"");
   expectError(R"({"numCores": 0})", "numCores must be positive");
   expectError(R"({"numCores": 33})", "at most 32");

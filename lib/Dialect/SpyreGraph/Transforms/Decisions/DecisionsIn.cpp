@@ -65,7 +65,7 @@ private:
     // SG-DECISIONS-C1
     try {
       document = Json::parse(text.begin(), text.end());
-    } catch (const Json::parse_error &error) {
+    } catch (const Json::exception &error) {
       // "[json.exception.parse_error.101] parse error at line 1, column 5: ..."
       return fail(StringRef(error.what()).split("] ").second);
     }
