@@ -378,9 +378,10 @@ static SmallVector<AffineExpr> getBufferSizes(Value buffer) {
 AffineMapAttr spyre_graph::getArgumentSizeMap(BlockArgument argument) {
   auto function =
       dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
-  if (!function)
-    return AffineMapAttr();
   unsigned number = argument.getArgNumber();
+  // While a function is built its type may not list the argument yet.
+  if (!function || number >= function.getNumArguments())
+    return AffineMapAttr();
   if (auto map = function.getArgAttrOfType<AffineMapAttr>(
           number, SpyreGraphDialect::getSizeMapAttrName()))
     return map;
