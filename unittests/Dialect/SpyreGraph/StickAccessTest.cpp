@@ -26,8 +26,8 @@ const int64_t kDivisors[] = {1, 2, 3, 64};
 /// Checks that loops walk sticks and lanes as the access says.
 void checkAccess(const Access &access, const StickAccess &sticks) {
   int64_t total = 1;
-  for (int64_t size :
-       ArrayRef(access.layout.getDeviceSize(access.shape)).drop_back())
+  SmallVector<int64_t> deviceSize = access.layout.getDeviceSize(access.shape);
+  for (int64_t size : ArrayRef(deviceSize).drop_back())
     total *= size;
   EXPECT_EQ(sticks.totalSticks, total);
   forEachPoint(access.extents, [&](ArrayRef<int64_t> point) {
