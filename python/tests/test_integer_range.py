@@ -111,6 +111,23 @@ def test_relative_position_buckets(shape):
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
+def test_sums_with_products_are_exact(dtype):
+    """Also where fp32 numbers are further apart than 1."""
+    matrix = torch.tensor([[2**24 + 1, 3], [1, 2], [-(2**25), 5]], dtype=dtype)
+    vector, bias = torch.tensor([1, 2], dtype=dtype), torch.tensor(7, dtype=dtype)
+
+    def with_factors(bias, matrix, vector):
+        return torch.addmv(bias, matrix, vector, beta=3, alpha=-2)
+
+    inputs = [bias.expand(3).contiguous(), matrix, vector]
+    operations = {
+        "addmv": (torch.addmv, torch.addmv(*inputs)),
+        "addmv factors": (with_factors, with_factors(*inputs)),
+    }
+    check_eager_and_compiled(operations, inputs)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
 @pytest.mark.parametrize("shape", [(), (1,), (63,), (65,), (7, 13)], ids=str)
 def test_arithmetic_wraps(shape, dtype):
     edges = [LOW, HIGH, LOW + 1, HIGH - 1, -1, 0, 1, 2, 46341, 2**30, -(2**30), 12345]

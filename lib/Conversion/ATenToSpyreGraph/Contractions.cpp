@@ -329,6 +329,9 @@ void aten::addContractionRows(ATenTable &table) {
     // With beta 0, self is not read, so that its NaN do not spread.
     if (beta == 0.0)
       return product(c.type());
+    if (isa<IntegerType>(c.type().getElementType()))
+      return c.pointwise<FmaOp>(
+          c.type(), {c.tensor("self"), c.immInt(beta), product(c.type())});
     auto exact = RankedTensorType::get(c.type().getShape(), c.b.getF32Type());
     return c.pointwise<FmaOp>(c.type(),
                               {c.tensor("self"), c.imm(beta), product(exact)});
