@@ -189,6 +189,12 @@ def test_searches(dtype, monkeypatch):
     )
 
 
+def test_bounds_of_buckets_have_one_dimension():
+    bounds = torch.ones(3, 4, device="spyre")
+    with pytest.raises(RuntimeError, match="must be 1 dimension"):
+        torch.bucketize(bounds, bounds)
+
+
 def test_search_of_nan():
     bounds, values = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([math.nan, 2.0])
     for right in (False, True):
