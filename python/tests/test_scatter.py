@@ -198,6 +198,17 @@ def test_indices_outside_are_errors(function, arguments):
         native(function, x, *arguments)
 
 
+@pytest.mark.parametrize("shape", [(2, 1), (1, 5)], ids=str)
+def test_rows_are_not_broadcast(shape):
+    """``index_put`` broadcasts what it writes; these take rows as they are."""
+    x, index = torch.zeros(4, 5, device="spyre"), torch.tensor([0, 2], device="spyre")
+    source = torch.ones(shape, device="spyre")
+    with pytest.raises(RuntimeError, match=r"shape|source"):
+        x.index_add(0, index, source)
+    with pytest.raises(RuntimeError, match=r"shape|source"):
+        x.index_reduce(0, index, source, "amax")
+
+
 def test_compiled_graphs_give_the_same():
     x, source, index = ints(5, 70), ints(9, 70), torch.randint(4, (9,))
     check_compiled(lambda a, i, s: (a * 2).index_add(0, i, s) + 1, x, index, source)

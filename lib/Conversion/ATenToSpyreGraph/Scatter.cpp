@@ -194,9 +194,12 @@ static Value scaled(const ATenCall &c, Value source) {
 /// PyTorch may give an index of any rank.
 static Places placesAlongDim(ATenCall &c, Value self, Value source) {
   Value index = asLine(c, checkIndex(c, c.tensor("index")));
-  c.require(rankOf(source) - rankOf(index) == rankOf(self) - 1,
-            "self and source must have one rank");
-  return placesOfRows(c, index, c.dim("dim", rankOf(self)), self, source);
+  Places places =
+      placesOfRows(c, index, c.dim("dim", rankOf(self)), self, source);
+  // PyTorch's decompositions would broadcast it.
+  if (shapeOf(source) != ArrayRef(places.extents))
+    c.wrong("source must have the shape of self but for its rows");
+  return places;
 }
 
 static Value lowerIndexAdd(ATenCall &c) {
