@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch_spyre
 from reference import (
     DTYPES,
     assert_same,
@@ -207,6 +208,31 @@ def test_bytes_seen_through_another_dtype():
     assert_same(device.view(torch.int16).cpu(), round_trip(x).view(torch.int16))
     device.view(torch.int16)[1, :3] = torch.tensor([0x3C00, 0x4000, 0x4200]).short()
     assert device[1, :3].cpu().tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_rows_and_pages_of_a_pool_of_bytes(dtype):
+    """Caches that serve many requests are bytes: keys and values are views of them."""
+
+    def run(device):
+        pool = torch.zeros(4096, dtype=torch.uint8, device=device)
+        keys = pool.view(dtype)[:512].view(16, 2, 16)
+        values = pool.view(dtype)[128:640].view(16, 2, 16)
+        new = (torch.arange(96, dtype=dtype).view(3, 2, 16) - 40).to(device)
+        keys.index_copy_(0, torch.tensor([7, 0, 11], device=device), new)
+        values.index_copy_(0, torch.tensor([2, 9, 15], device=device), new * 4)
+        pages = pool.view(-1, 256)
+        copied = pages.index_select(0, torch.tensor([1, 0], device=device))
+        pages.index_copy_(0, torch.tensor([6, 5], device=device), copied)
+        taken = keys.index_select(0, torch.tensor([11, 3, 7, 0], device=device))
+        return taken, pool.view(dtype), pool
+
+    for expected, actual in zip(run("cpu"), run("spyre"), strict=True):
+        assert_same(actual.cpu(), expected)
+    # The bytes themselves are copied on the device, what is seen in them on the CPU.
+    counts = {"aten::index_copy_": 2, "aten::index_select": 1}
+    assert torch_spyre.fallback_report() == counts
+    torch_spyre.reset_fallback_report()
 
 
 def test_fill_and_scalars():
