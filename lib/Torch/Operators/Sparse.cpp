@@ -51,6 +51,9 @@ void runBoxedOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   runOnCPU(op, stack, kernels);
 }
 
+constexpr auto *kSparse = &runBoxedOnCPU<c10::DispatchKey::SparseCPU>;
+constexpr auto *kCompressed = &runBoxedOnCPU<c10::DispatchKey::SparseCsrCPU>;
+
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
   using namespace at::native;
   m.impl("_sparse_coo_tensor_with_dims", new_with_dims_sparse);
@@ -82,8 +85,7 @@ TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
 }
 
 TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) {
-  constexpr auto *kernel = &runBoxedOnCPU<c10::DispatchKey::SparseCPU>;
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<kernel>());
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<kSparse>());
 }
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, m) {
@@ -113,14 +115,12 @@ TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, m) {
     if (op && op->hasKernelForDispatchKey(c10::DispatchKey::SparseCsrCPU) &&
         !op->hasKernelForDispatchKey(c10::DispatchKey::SparseCsrPrivateUse1))
       m.impl(c10::toString(name).c_str(),
-             torch::CppFunction::makeFromBoxedFunction<
-                 &runBoxedOnCPU<c10::DispatchKey::SparseCsrCPU>>());
+             torch::CppFunction::makeFromBoxedFunction<kCompressed>());
   }
 }
 
 TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) {
-  constexpr auto *kernel = &runBoxedOnCPU<c10::DispatchKey::SparseCsrCPU>;
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<kernel>());
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<kCompressed>());
 }
 
 } // namespace

@@ -8,7 +8,6 @@ with more dimensions, or of some columns only.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -26,7 +25,7 @@ def is_part(tensor: torch.Tensor) -> bool:
     )
 
 
-def contiguous_strides(sizes: Sequence[Size]) -> tuple[Size, ...]:
+def _contiguous_strides(sizes: Sequence[Size]) -> tuple[Size, ...]:
     """Of a contiguous tensor of sizes that are not 0."""
     strides: list[Size] = []
     step: Size = 1
@@ -42,15 +41,15 @@ def home_as_traced(
     sizes: Sequence[int],
     strides: Sequence[int],
     traced: Sequence[Size],
-) -> tuple[Size, ...] | None:
-    """The sizes of a contiguous home, from how an input that was ``traced`` lies on it.
+) -> tuple[tuple[Size, ...], tuple[Size, ...]]:
+    """Sizes and strides of a home, from how an input that was ``traced`` lies on it.
 
     A dimension that dimensions of the input walk whole, in whatever order the input has
-    them, is always as long as these. Any other one is as long as in the call. None for
-    a home that is not contiguous, or is empty.
+    them, is always as long as these. Any other one is as long as in the call, and so is
+    all of a home that is not contiguous, or is empty.
     """
-    if 0 in home_sizes or tuple(home_strides) != contiguous_strides(home_sizes):
-        return None
+    if 0 in home_sizes or tuple(home_strides) != _contiguous_strides(home_sizes):
+        return tuple(home_sizes), tuple(home_strides)
     home: list[Size] = []
     for length, step in zip(home_sizes, home_strides, strict=True):
         inside = sorted(
@@ -66,7 +65,7 @@ def home_as_traced(
             whole = traced[dim] * whole
             reached *= sizes[dim]
         home.append(whole if reached == step * length else length)
-    return tuple(home)
+    return tuple(home), _contiguous_strides(home)
 
 
 def span_of(tensor: torch.Tensor, traced: torch.Tensor) -> Size:
@@ -77,6 +76,4 @@ def span_of(tensor: torch.Tensor, traced: torch.Tensor) -> Size:
     home = home_as_traced(
         sizes, strides, tuple(tensor.shape), tensor.stride(), traced.shape
     )
-    if home is not None:
-        return math.prod(home)
-    return 1 + sum((n - 1) * t for n, t in zip(sizes, strides, strict=True))
+    return 1 + sum((n - 1) * t for n, t in zip(*home, strict=True))

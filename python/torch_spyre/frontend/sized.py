@@ -26,12 +26,7 @@ from torch_spyre.frontend import (
     listing,
     trace,
 )
-from torch_spyre.frontend.homes import (
-    contiguous_strides,
-    home_as_traced,
-    is_part,
-    span_of,
-)
+from torch_spyre.frontend.homes import home_as_traced, is_part, span_of
 from torch_spyre.frontend.importer import (
     Constant,
     Importer,
@@ -477,11 +472,7 @@ class SizedStep(CompiledStep):
             actual.strides,
             traced.sizes,
         )
-        if home is None:
-            return StorageSpec(
-                spec.dtype, spec.home_sizes, spec.home_strides, spec.layout
-            )
-        return StorageSpec(spec.dtype, home, contiguous_strides(home), spec.layout)
+        return StorageSpec(spec.dtype, *home, spec.layout)
 
     def _input_spec(
         self,
