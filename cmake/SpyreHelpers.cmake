@@ -22,26 +22,28 @@ endfunction()
 # same flags. It goes before everything that a file includes:
 #   MLIR      MLIR's headers, for the rooms below spyre_graph
 #   DIALECTS  and those of the project's dialects, of which ours take longest
+#   GTEST     GoogleTest's, for unit tests that ask for neither
 # The result names its sources by their place, so ccache shares it, and what uses it,
 # between builds of one clone only.
 set(SPYRE_PRECOMPILED_MLIR ${CMAKE_CURRENT_LIST_DIR}/PrecompiledMLIR.h)
 set(SPYRE_PRECOMPILED_DIALECTS ${CMAKE_CURRENT_LIST_DIR}/PrecompiledDialects.h)
+set(SPYRE_PRECOMPILED_GTEST ${CMAKE_CURRENT_LIST_DIR}/PrecompiledGTest.h)
+set(SPYRE_PRECOMPILED_MLIR_LINKS MLIR nlohmann_json::nlohmann_json)
+set(SPYRE_PRECOMPILED_DIALECTS_LINKS ${SPYRE_PRECOMPILED_MLIR_LINKS})
+set(SPYRE_PRECOMPILED_GTEST_LINKS GTest::gtest)
 function(spyre_precompile name kind)
-  get_target_property(type ${name} TYPE)
-  set(headers SpyrePrecompiled_${kind}_${type})
+  set(headers SpyrePrecompiled_${kind})
   if(NOT TARGET ${headers})
     set(source ${CMAKE_BINARY_DIR}/precompiled/${headers}.cpp)
-    file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
-    if(type STREQUAL "EXECUTABLE")  # -fPIE, and libraries -fPIC
-      add_executable(${headers} EXCLUDE_FROM_ALL ${source})
-    else()
-      add_library(${headers} STATIC EXCLUDE_FROM_ALL ${source})
-    endif()
-    set_target_properties(${headers} PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/precompiled)
+    file(CONFIGURE OUTPUT ${source} CONTENT "int ${headers};\n")
+    add_library(${headers} STATIC EXCLUDE_FROM_ALL ${source})
     target_compile_options(${headers} PRIVATE ${SPYRE_WARNING_FLAGS})
-    target_link_libraries(${headers} PRIVATE MLIR nlohmann_json::nlohmann_json)
+    target_link_libraries(${headers} PRIVATE ${SPYRE_PRECOMPILED_${kind}_LINKS})
     spyre_precompile_alone(${headers} ${kind})
+  endif()
+  get_target_property(type ${name} TYPE)
+  if(type STREQUAL "EXECUTABLE")  # -fPIE, after which -fPIC is what libraries have
+    target_compile_options(${name} PRIVATE -fPIC)
   endif()
   target_precompile_headers(${name} REUSE_FROM ${headers})
   spyre_cache_precompiled(${name})
@@ -114,16 +116,18 @@ function(spyre_add_tool name)
   set_property(GLOBAL APPEND PROPERTY SPYRE_PRODUCTS ${name})
 endfunction()
 
-# spyre_add_unittest(<name>Tests <sources...> [LINK <libs...>]): a GoogleTest
-# executable in build/unittests, where lit finds it by the end of its name.
+# spyre_add_unittest(<name>Tests <sources...> [LINK <libs...>]
+#                    [PRECOMPILE MLIR|DIALECTS]): a GoogleTest executable in
+# build/unittests, where lit finds it by the end of its name.
 function(spyre_add_unittest name)
   cmake_parse_arguments(ARG "" "PRECOMPILE" "LINK" ${ARGN})
   find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
-  if(ARG_PRECOMPILE)
-    spyre_precompile(${name} ${ARG_PRECOMPILE})
+  if(NOT ARG_PRECOMPILE)
+    set(ARG_PRECOMPILE GTEST)
   endif()
+  spyre_precompile(${name} ${ARG_PRECOMPILE})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                         ${CMAKE_BINARY_DIR}/unittests)
