@@ -139,13 +139,12 @@ def test_the_variable_that_switches_caches_off(tmp_path, monkeypatch):
         "import torch; x = torch.ones(3, device='spyre');"
         "print(torch.compile(lambda x: x + 1)(x).cpu().tolist())"
     )
-    for value, is_kept in (("1", False), ("0", True)):
-        monkeypatch.setenv("TORCHINDUCTOR_FORCE_DISABLE_CACHES", value)
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        assert done.stdout == "[2.0, 2.0, 2.0]\n"
-        assert any((tmp_path / "off").rglob("*.spyre")) == is_kept
+    monkeypatch.setenv("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[2.0, 2.0, 2.0]\n"
+    assert not any((tmp_path / "off").rglob("*.spyre"))
 
 
 @pytest.mark.usefixtures("no_generated_cpp")

@@ -107,8 +107,9 @@ def test_the_suites_of_this_tree(monkeypatch, tmp_path, capsys):
     """At least 300 device-generic tests, each as it is listed."""
     monkeypatch.setenv("TORCH_DEVICE_ROOT", str(ROOT))
     report = tmp_path / "report.json"
-    # What pytest listens to is written, every graph among it.
-    silent = ("--", "-p", "no:logging")
+    # What pytest listens to is written, every graph among it, and the sources of known
+    # failures are parsed.
+    silent = ("--", "-p", "no:logging", "--tb=native")
     status, out, err = run(capsys, "run", CONFIG, "--json", report, *silent)
     assert status == 0, out + err
     variants = json.loads(report.read_text()).values()
