@@ -130,6 +130,25 @@ private:
     return count ? *count - 1 : most;
   }
 
+  /// A number, and how often the period is in what is left of a constant
+  /// without it.
+  static std::pair<int64_t, SizeExpr> splitNumber(const SizeExpr &constant,
+                                                  const SizeExpr &period) {
+    if (period.isConstant()) {
+      int64_t number = constant.constant() % period.constant();
+      if (auto times = (constant - number).dividedBy(period))
+        return {number, *times};
+      refuse("offset");
+    }
+    // The period may have a number of its own, as often as it is in there.
+    int64_t own = period.constant(), all = constant.constant();
+    int64_t most = own ? all / own + 1 : 0, least = own ? most - 2 : 0;
+    for (int64_t count = least; count <= most; ++count)
+      if (auto times = (constant - (all - count * own)).dividedBy(period))
+        return {all - count * own, *times};
+    refuse("offset");
+  }
+
   /// `sum` as period x quotient + rest, the rest without multiples of the
   /// period.
   std::pair<Sum, Sum> splitMultiples(const Sum &sum,
@@ -148,13 +167,8 @@ private:
     } else {
       // The multiple of the period that is in it, and a number. What is left
       // of a negative one is below the next multiple.
-      int64_t number = sum.constant.constant();
-      if (period.isConstant())
-        number %= period.constant();
-      std::optional<SizeExpr> times = (sum.constant - number).dividedBy(period);
-      if (!times)
-        refuse("offset");
-      quotient.constant = number < 0 ? *times - 1 : *times;
+      auto [number, times] = splitNumber(sum.constant, period);
+      quotient.constant = number < 0 ? times - 1 : times;
       rest.constant = number < 0 ? period + number : SizeExpr(number);
       if (rest.constant.lowerBound(ranges) < 0)
         refuse("offset");

@@ -64,9 +64,10 @@ def shape_of(size, dims):
     return {(0,): (size, 70), (1,): (40, size), (0, 1): (size, size + 3)}[dims]
 
 
-def check_bits_of_one_size(function, dims, sizes):
+def check_bits_of_one_size(function, dims, sizes, symbols=None, graphs=1):
     """One program gives the bits of programs of one size, with poison in all that no
-    element is in.
+    element is in. It has as many ``symbols`` as sizes vary, unless some are divided;
+    Dynamo may have several ``graphs``, each with a program.
     """
     f = compiled(function, dynamic=None)
     before = len(compiled_parts())
@@ -75,7 +76,7 @@ def check_bits_of_one_size(function, dims, sizes):
         x = values(shape_of(size, dims), torch.float16, size, -1, 1)
         found[size] = x, run(f, x, dims=[(0, dim) for dim in dims])
     programs = parts_since(before)
-    assert all(num_sizes(p) == len(dims) for p in programs)
-    assert len(programs) == 1
+    assert [num_sizes(p) for p in programs] == [symbols or len(dims)] * graphs
+    assert len({p.name for p in programs}) == graphs
     for size, (x, actual) in found.items():
         assert_exact(actual, of_one_size(function, x), f"s = {size}")

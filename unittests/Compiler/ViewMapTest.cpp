@@ -155,6 +155,18 @@ TEST_F(ViewMapTest, SizesThatVary) {
   EXPECT_EQ(print({4, s, 64}, {s * 64, 64, 1}, 0, {2, 2, s, 64},
                   {s * 128, s * 64, 64, 1}),
             "(d0, d1, d2) -> (d0 floordiv 2, d0 mod 2, d1, d2)");
+  // The last of 144 channels, whose number of elements is a sum.
+  const spyre::SizeExpr sum = t * 32 + s - 32;
+  std::vector<spyre::SizeRange> cut{{1, 32, 1}, {1, 16, 1}};
+  auto channels = [&](const spyre::SizeExpr &offset) {
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << spyre::getViewMap(&context, {1, sum, 8}, {sum * 144, 1, sum}, offset,
+                             {1, 144, sum}, {sum * 144, sum, 1}, cut);
+    return text;
+  };
+  EXPECT_EQ(channels(sum * 128), "(d0, d1, d2) -> (0, d2 + 128, d1)");
+  EXPECT_EQ(channels(sum * 136), "(d0, d1, d2) -> (0, d2 + 136, d1)");
   // The last row: where it is depends on s.
   EXPECT_EQ(print({1, 64}, {64, 1}, s * 64 - 64, {s, 64}, {64, 1}),
             "a view whose offset depends on a size that varies");

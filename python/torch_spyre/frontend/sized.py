@@ -241,18 +241,37 @@ class SizedStep(CompiledStep):
             if fixed in tried:
                 continue
             tried.add(fixed)
-            apart = symbols.bind(sizes, self.classes, False, fixed)
-            equal = symbols.bind(sizes, self.classes, True, fixed)
-            if not apart.symbols:
-                continue
-            for binding in (apart, equal):
-                for padding in self._paddings():
-                    binding.keep_sign(padding)
-                binding.narrow(list(self.metas.values()), parts)
-            if not self.is_merged:
-                yield apart, False
-            if self.is_merged or len(equal.symbols) < len(apart.symbols):
-                yield equal, True
+            for is_divided in (False, True):
+                yield from self._bindings_with(sizes, fixed, is_divided, parts)
+
+    def _bindings_with(
+        self,
+        sizes: tuple[int, ...],
+        fixed: frozenset[Any],
+        is_divided: bool,
+        parts: list[tuple[Any, Any]],
+    ) -> Iterator[tuple[Binding, bool]]:
+        """The same with symbols that are ``fixed``; if it ``is_divided``, with symbols
+        for quotients and remainders of the others, where the graph has some.
+        """
+        assert self.symbols is not None
+        apart, equal = (
+            self.symbols.bind(sizes, self.classes, is_merged, fixed)
+            for is_merged in (False, True)
+        )
+        metas = list(self.metas.values())
+        if not apart.symbols:
+            return
+        for binding in (apart, equal):
+            if is_divided and not binding.divide(metas):
+                return
+            for padding in self._paddings():
+                binding.keep_sign(padding)
+            binding.narrow(metas, parts)
+        if not self.is_merged:
+            yield apart, False
+        if self.is_merged or len(equal.symbols) < len(apart.symbols):
+            yield equal, True
 
     def _smallest(
         self, sizes: tuple[int, ...], unchanged: frozenset[Any]

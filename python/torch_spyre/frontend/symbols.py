@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,12 @@ from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from torch_spyre import _C
 from torch_spyre.frontend.declared_sizes import DeclaredSizes, declared_sizes
+from torch_spyre.frontend.quotients import (
+    QUOTIENTS,
+    Cut,
+    CutNeeded,
+    without_quotients,
+)
 
 #: The least size that shares a program with others.
 _LEAST = 2
@@ -22,6 +29,8 @@ _LEAST = 2
 #: too large for a call would keep intermediates out of LX that then fit.
 _FIRST_CLASS = 512
 _CLASS_FACTOR = 8
+#: How often sizes are divided in one program.
+_MOST_CUTS = 8
 
 #: A size, or one that depends on symbols.
 Size = Any  # int | _C.SizeExpr
@@ -249,6 +258,9 @@ class Binding:
         #: says how they depend on others.
         self._quotients: dict[Any, tuple[int, Size, int]] = {}
         self._has_quotients = has_quotients
+        #: Own symbols that are quotients of what they were before, in turn: which one,
+        #: how it was cut, and which own symbol the remainder is.
+        self._cuts: list[tuple[int, Cut, int]] = []
 
     def fix(self, symbol: sympy.Symbol, size: int) -> None:
         """The next symbol of the graph is a number."""
@@ -291,6 +303,9 @@ class Binding:
                     return None
             elif own.setdefault(place, value) != value:
                 return None
+        for number, cut, rest in self._cuts:
+            own[number], remainder = divmod(own[number] + cut.shift, cut.divisor)
+            own[rest] = 1 + remainder
         plain = [own[number] for number in range(len(own))]
         for number, dividend, divisor in self._quotients.values():
             own[number] = at(dividend, plain) // divisor
@@ -299,6 +314,68 @@ class Binding:
             if not sizes.least <= size <= sizes.most or size % sizes.step:
                 return None
         return tuple(own[number] for number in range(len(own)))
+
+    def divide(self, metas: Sequence[Any]) -> bool:
+        """Makes symbols of the quotients and remainders of sizes that are divided in
+        the metadata, in place of these sizes; False if none is.
+        """
+        # Tensors say what matters; what only leads to their sizes may be otherwise.
+        for meta in sorted(metas, key=lambda meta: isinstance(meta, _SYMBOLIC)):
+            for value in _sizes_in(meta):
+                if isinstance(value, _SYMBOLIC) and value.node.expr.has(*QUOTIENTS):
+                    self._cut_for(value.node.expr)
+        return bool(self._cuts)
+
+    def _cut_for(self, expr: Any) -> None:
+        """Cuts own symbols until an expression has no quotients, or none helps."""
+        while len(self._cuts) < _MOST_CUTS:
+            try:
+                without_quotients(expr.xreplace(self._stands), self._range_of)
+                return
+            except CutNeeded as needed:
+                if needed.cut is None or not self._cut(needed.cut):
+                    return
+
+    def _cut(self, cut: Cut) -> bool:
+        """Makes an own symbol two: its quotient, and its remainder + 1, as no symbol of
+        a program is 0.
+        """
+        number = self._numbers[cut.symbol]
+        own, sizes, hint = (
+            listed[number] for listed in (self.symbols, self.classes, self.hints)
+        )
+        # Each quotient with each remainder is a size of the class, or 1, which has a
+        # program of its own but none of whose dimensions is empty.
+        is_size = not any(number in (n, rest) for n, _, rest in self._cuts)
+        low = 1 if is_size and sizes.least == _LEAST else sizes.least
+        least = -(-(low + cut.shift) // cut.divisor)
+        most = (sizes.most + cut.shift + 1) // cut.divisor - 1
+        quotient, remainder = divmod(hint + cut.shift, cut.divisor)
+        if not least <= quotient <= most or least == most or sizes.step != 1:
+            return False
+        whole, rest = (
+            sympy.Symbol(
+                f"{cut.symbol}_{name}{cut.divisor}", integer=True, nonnegative=True
+            )
+            for name in ("by", "mod")
+        )
+        self.symbols[number] = Symbol(str(whole), own.argument, own.dim, least, most)
+        self.classes[number] = SizeClass(least, most)
+        self.hints[number] = quotient
+        last = len(self.symbols)
+        self.symbols.append(Symbol(str(rest), own.argument, own.dim, 1, cut.divisor))
+        self.classes.append(SizeClass(1, cut.divisor))
+        self.hints.append(1 + remainder)
+        stands = {cut.symbol: cut.divisor * whole + rest - 1 - cut.shift}
+        self._stands = {s: e.xreplace(stands) for s, e in self._stands.items()} | stands
+        del self._numbers[cut.symbol]
+        self._numbers |= {whole: number, rest: last}
+        self._cuts.append((number, cut, last))
+        return True
+
+    def _range_of(self, symbol: sympy.Symbol) -> tuple[int, int]:
+        sizes = self.classes[self._numbers[symbol]]
+        return sizes.least, sizes.most
 
     def narrow(
         self, metas: Sequence[Any], parts: Sequence[tuple[torch.Tensor, Any]]
@@ -370,10 +447,14 @@ class Binding:
 
     def _expr(self, value: Any) -> Any:
         if isinstance(value, _SYMBOLIC):
-            return value.node.expr.xreplace(self._stands)
-        if isinstance(value, sympy.Expr):
-            return value.xreplace(self._stands)
-        return sympy.Integer(value)
+            value = value.node.expr
+        if not isinstance(value, sympy.Expr):
+            return sympy.Integer(value)
+        expr = value.xreplace(self._stands)
+        if self._cuts:
+            with suppress(CutNeeded):
+                return without_quotients(expr, self._range_of)
+        return expr
 
     def size(self, value: Any) -> Size:
         """A size of PyTorch's metadata. Raises UnsupportedOp for what is no sum of
@@ -461,6 +542,9 @@ class Binding:
             return True
         expr = sympy.expand(expr)
         symbols = list(expr.free_symbols)
+        if len(symbols) > 1:
+            expr = self._at_all_remainders(expr)
+            symbols = list(expr.free_symbols)
         if len(symbols) != 1 or symbols[0] not in self._numbers:
             return False
         if not self._in_call(expr) >= 0:
@@ -477,6 +561,17 @@ class Binding:
             most = int(sympy.floor(rest / -factor))
             self._keep(self._numbers[symbol], sizes.least, most)
         return True
+
+    def _at_all_remainders(self, expr: Any) -> Any:
+        """The least that a sum of products is at any remainders of what was cut."""
+        rests = {rest for _, _, rest in self._cuts}
+        for symbol in expr.free_symbols:
+            if self._numbers.get(symbol) in rests:
+                least, most = self._range_of(symbol)
+                factor = expr.coeff(symbol, 1)
+                if factor.is_Integer:
+                    expr = expr.subs(symbol, least if factor > 0 else most)
+        return expr
 
     def _keep(self, number: int, least: int, most: int) -> None:
         """Keeps to the sizes of an own symbol that are in a range, too."""

@@ -64,9 +64,9 @@ func.func @twice(%x: memref<256x64xf16, #l> {spyre_graph.size_map = #rows},
     attributes {spyre_graph.pool_size = 32768 : i64,
                 spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 256>, #spyre_graph.symbol<"t", 1 to 256>]} {
   %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<256x64xf16, #l>
-  // SG-PLAN-C13
-  // expected-error @+1 {{accesses operand 1, which is written in several sizes}}
   spyre_graph.neg ins(%x : memref<256x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64], chunk_map = #rows>}
+  // SG-PLAN-C13
+  // expected-error @+1 {{where s is 255 and t is 256, accesses coordinates of dimension 0 of operand 1 beyond its 255 elements}}
   spyre_graph.neg ins(%y : memref<256x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #some, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64], chunk_map = #some>}
   return
 }

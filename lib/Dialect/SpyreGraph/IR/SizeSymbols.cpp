@@ -317,9 +317,8 @@ static SmallVector<AffineExpr> getCompositeSizes(Operation *op, Value result) {
       .Default([&](Operation *) { return getTypeSizes(result); });
 }
 
-/// Whether an operation writes all of its init, which does not vary.
+/// Whether an operation writes all of its init, at the largest sizes.
 static bool fillsInit(SpyreOpInterface op) {
-  AffineMap extentMap = op.getLoopExtentMap();
   std::optional<IndirectAccess> indirect = op.getIndirectAccess();
   if (indirect && op.isDpsInit(&op->getOpOperand(indirect->operand)))
     return false;
@@ -332,7 +331,6 @@ static bool fillsInit(SpyreOpInterface op) {
       continue;
     auto loop = dyn_cast<AffineDimExpr>(expr);
     if (!loop || extents[loop.getPosition()] != size ||
-        varies(extentMap, loop.getPosition()) ||
         isUsed.test(loop.getPosition()))
       return false;
     isUsed.set(loop.getPosition());
@@ -340,10 +338,11 @@ static bool fillsInit(SpyreOpInterface op) {
   return true;
 }
 
-bool spyre_graph::isFilledFirst(Value buffer) {
+std::optional<SmallVector<AffineExpr>>
+spyre_graph::getFilledSizes(Value buffer) {
   auto alloc = buffer.getDefiningOp<memref::AllocOp>();
   if (!alloc)
-    return false;
+    return std::nullopt;
   Operation *first = nullptr;
   for (OpOperand &use : buffer.getUses()) {
     auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
@@ -356,14 +355,21 @@ bool spyre_graph::isFilledFirst(Value buffer) {
       first = writer;
   }
   auto op = dyn_cast_or_null<SpyreOpInterface>(first);
-  return op && op.getSpyreInit() == buffer && fillsInit(op);
+  if (!op || op.getSpyreInit() != buffer || !fillsInit(op))
+    return std::nullopt;
+  return getWrittenSizes(op);
+}
+
+bool spyre_graph::isFilledFirst(Value buffer) {
+  std::optional<SmallVector<AffineExpr>> sizes = getFilledSizes(buffer);
+  return sizes && llvm::all_of(*sizes, llvm::IsaPred<AffineConstantExpr>);
 }
 
 /// Of a buffer: what the operations that write it say together.
 static SmallVector<AffineExpr> getBufferSizes(Value buffer) {
+  if (std::optional<SmallVector<AffineExpr>> filled = getFilledSizes(buffer))
+    return *filled;
   SmallVector<AffineExpr> sizes = getTypeSizes(buffer);
-  if (isFilledFirst(buffer))
-    return sizes;
   for (OpOperand &use : buffer.getUses()) {
     auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
     if (!op || !op.isDpsInit(&use))

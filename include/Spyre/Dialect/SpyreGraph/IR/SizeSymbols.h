@@ -65,8 +65,12 @@ LogicalResult verifySizeMap(AffineMap map, ArrayRef<int64_t> numbers,
 /// (UsedSizes.h); null if it is all of it in each run.
 AffineMapAttr getArgumentSizeMap(BlockArgument argument);
 
-/// Whether the operation that writes an allocated buffer first writes all of it
-/// at all sizes, so that parts that vary may follow.
+/// How much of an allocated buffer the operation writes that writes it first,
+/// if that is all of it at the largest sizes. So it decides how large the
+/// contents are, and others write parts of them.
+std::optional<SmallVector<AffineExpr>> getFilledSizes(Value buffer);
+
+/// Whether that is all of the buffer at all sizes.
 bool isFilledFirst(Value buffer);
 
 /// Where along a dimension of its init an operation writes, in loop indices and

@@ -241,11 +241,11 @@ private:
     return {coordinate.replaceDims(first), coordinate.replaceDims(last) + 1};
   }
 
-  /// How large what a buffer holds is. Of an allocation that is not written
-  /// whole at first: where operations of varying extents write it whole, as
-  /// large as they say, or as far as one writes that begins at an offset and
-  /// ends at the end. Nothing if they differ, or if only parts that vary are
-  /// written.
+  /// How large what a buffer holds is. Of an allocation: what is written first,
+  /// if that is all of it; otherwise, where operations of varying extents write
+  /// it whole, as large as they say, or as far as one writes that begins at an
+  /// offset and ends at the end. Nothing if they differ, or if only parts that
+  /// vary are written.
   std::optional<SmallVector<AffineExpr>> getContents(Value buffer) {
     SmallVector<AffineExpr> sizes;
     if (auto argument = dyn_cast<BlockArgument>(buffer);
@@ -256,8 +256,10 @@ private:
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
     for (int64_t extent : shape)
       sizes.push_back(number(extent));
-    if (isa<BlockArgument>(buffer) || isFilledFirst(buffer))
+    if (isa<BlockArgument>(buffer))
       return sizes;
+    if (std::optional<SmallVector<AffineExpr>> filled = getFilledSizes(buffer))
+      return filled;
     llvm::SmallBitVector isInParts(shape.size());
     for (OpOperand &use : buffer.getUses()) {
       auto op = dyn_cast<SpyreOpInterface>(use.getOwner());

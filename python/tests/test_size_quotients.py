@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One program for many sizes: what is divided, padded to multiples, or read in steps."""
+
+import itertools
+
+import pytest
+import sympy
+import torch
+import torch.nn.functional as F
+from sized_graphs import check_bits_of_one_size
+from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
+from torch_spyre.frontend.quotients import CutNeeded, without_quotients
+
+
+def weight_like(x, *shape):
+    return (
+        torch.arange(
+            shape[0] * shape[1] * shape[2], dtype=torch.float32, device=x.device
+        )
+        .view(shape)
+        .sub(20)
+        .div(64)
+        .half()
+    )
+
+
+def in_chunks(x, count=32):
+    """Sums of chunks of rows, the last one padded, as state-space models have."""
+    rest = (count - x.shape[0] % count) % count
+    padded = F.pad(x, (0, 0, 0, rest), value=0.5)
+    return padded.view(-1, count, x.shape[1]).sum(1)
+
+
+def to_multiple(x, count=8):
+    return F.pad(x, (0, -x.shape[1] % count)) * 2
+
+
+def halves(x):
+    half = x.shape[0] // 2
+    return x[:half] + x[-half:]
+
+
+#: Functions of a matrix, the dimension whose size varies, the least of its sizes, how
+#: many symbols programs have, and how many graphs Dynamo: it has one for even sizes, or
+#: for those that need no padding.
+FUNCTIONS = {
+    "chunks": (in_chunks, 0, 2, 2, 2),
+    "to a multiple": (to_multiple, 1, 2, 2, 1),
+    "halves": (halves, 0, 4, 2, 1),
+    "every second row": (lambda x: x[::2] * 2, 0, 3, 2, 1),
+    "every third column": (lambda x: x[:, 1::3].exp(), 1, 5, 2, 1),
+    "first chunk": (lambda x: x.chunk(2)[0] * 2, 0, 3, 2, 1),
+    "convolved in steps": (
+        lambda x: F.conv1d(x[None], weight_like(x, 5, 40, 3), stride=2, padding=1),
+        *(1, 3, 2, 2),
+    ),
+    "convolved in steps of steps": (
+        lambda x: F.conv1d(
+            F.conv1d(x[None], weight_like(x, 6, 40, 3), stride=2, padding=1),
+            weight_like(x, 5, 6, 2),
+            stride=3,
+        ),
+        *(1, 10, 3, 4),
+    ),
+    "pooled": (lambda x: F.avg_pool1d(x[None], 3, 2, 1), 1, 3, 2, 2),
+}
+SIZES = (130, 31, 63, 64, 65, 200, 201, 202, 203, 511)
+
+
+@pytest.mark.parametrize(
+    ("function", "dim", "least", "symbols", "graphs"), FUNCTIONS.values(), ids=FUNCTIONS
+)
+def test_bits_of_a_program_of_one_size(function, dim, least, symbols, graphs):
+    sizes = (*SIZES, least + 2)
+    check_bits_of_one_size(function, (dim,), sizes, symbols, graphs)
+
+
+S, T = (sympy.Symbol(name, integer=True, positive=True) for name in "st")
+RANGES = {S: (2, 40), T: (1, 8)}
+
+
+@pytest.mark.parametrize("divisor", [2, 3, 8, 12])
+@pytest.mark.parametrize(
+    "expr",
+    [S, -S, 8 * S + T - 1, 24 * T + S, 12 * S + T, 2 * S + 1, S * T * 24, S + 5, 7 - S],
+    ids=str,
+)
+def test_quotients_are_exact(expr, divisor):
+    """At all sizes, with or without a cut, or none is found."""
+    for kind in (FloorDiv, Mod, PythonMod):
+        quotient = kind(expr, divisor)
+        try:
+            plain, cut = without_quotients(quotient, RANGES.get), None
+        except CutNeeded as needed:
+            cut = needed.cut
+            if cut is None:
+                continue
+            whole, rest = (sympy.Symbol(n, integer=True, positive=True) for n in "wr")
+            stands = cut.divisor * whole + rest - 1 - cut.shift
+            plain = quotient.xreplace({cut.symbol: stands})
+            ranges = {**RANGES, whole: (1, 40), rest: (1, cut.divisor)}
+            plain = without_quotients(plain, ranges.get)
+        assert not plain.has(FloorDiv, Mod, PythonMod)
+        for s, t in itertools.product(range(2, 41), range(1, 9)):
+            sizes = {S: s, T: t}
+            if cut is not None:
+                parts = divmod(sizes[cut.symbol] + cut.shift, cut.divisor)
+                sizes |= {whole: parts[0], rest: parts[1] + 1}
+            at_sizes = int(expr.subs(sizes))
+            expected = at_sizes // divisor if kind is FloorDiv else at_sizes % divisor
+            assert plain.subs(sizes) == expected, (quotient, s, t)
