@@ -64,7 +64,7 @@ FUNCTIONS = {
     ),
     "pooled": (lambda x: F.avg_pool1d(x[None], 3, 2, 1), 1, 3, 2, 2),
 }
-SIZES = (130, 31, 63, 64, 65, 200, 201, 202, 203, 511)
+SIZES = (130, 31, 63, 64, 65, 202, 203, 511)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_quotients_are_exact(expr, divisor):
             ranges = {**RANGES, whole: (1, 40), rest: (1, cut.divisor)}
             plain = without_quotients(plain, ranges.get)
         assert not plain.has(FloorDiv, Mod, PythonMod)
-        for s, t in itertools.product(range(2, 41), range(1, 9)):
+        for s, t in itertools.product((2, 3, 7, 8, 12, 23, 24, 25, 39, 40), (1, 2, 8)):
             sizes = {S: s, T: t}
             if cut is not None:
                 parts = divmod(sizes[cut.symbol] + cut.shift, cut.divisor)

@@ -19,11 +19,12 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 
 from torch_spyre import _C
+from torch_spyre.frontend.bindings import Binding
 from torch_spyre.frontend.importer import Importer, InputKind, StorageSpec, TensorSpec
 from torch_spyre.frontend.operands import Operands
+from torch_spyre.frontend.size_classes import Size, Symbol
 from torch_spyre.frontend.size_patterns import Pattern, Sum, find_pattern
 from torch_spyre.frontend.sized import SizedImporter
-from torch_spyre.frontend.symbols import Binding, Size, Symbol
 
 
 class SizedOperands(Operands):

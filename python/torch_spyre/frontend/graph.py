@@ -23,8 +23,9 @@ from torch_spyre.frontend.parts import (
     is_for_superdsc,
     is_number,
 )
+from torch_spyre.frontend.size_classes import SizeClass
 from torch_spyre.frontend.sized import SizedStep, SizesStep, can_be_sized
-from torch_spyre.frontend.symbols import SizeClass, Symbols
+from torch_spyre.frontend.symbols import Symbols
 
 aten = torch.ops.aten
 

@@ -23,6 +23,7 @@ from torch._prims_common import make_contiguous_strides_for
 from torch.fx import Node
 
 from torch_spyre import _C
+from torch_spyre.frontend.bindings import Binding
 from torch_spyre.frontend.importer import (
     Importer,
     InputKind,
@@ -30,7 +31,7 @@ from torch_spyre.frontend.importer import (
     TensorSpec,
     location_of,
 )
-from torch_spyre.frontend.symbols import Binding, at
+from torch_spyre.frontend.size_classes import at
 
 aten = torch.ops.aten
 

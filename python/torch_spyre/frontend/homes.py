@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 
 from torch_spyre import _C
-from torch_spyre.frontend.symbols import Size
+from torch_spyre.frontend.size_classes import Size
 
 
 def is_part(tensor: torch.Tensor) -> bool:

@@ -48,8 +48,9 @@ def without_quotients(expr: Any, range_of: Range) -> Any:
         return expr
     if isinstance(expr, QUOTIENTS):
         dividend, divisor = expr.args
+        divisor = without_quotients(divisor, range_of)
         if not divisor.is_Integer:
-            return _exact(expr, range_of)
+            return _exact(expr, without_quotients(dividend, range_of), divisor)
         if divisor <= 0:
             raise CutNeeded
         if not isinstance(expr, FloorDiv):
@@ -62,9 +63,8 @@ def without_quotients(expr: Any, range_of: Range) -> Any:
     return expr.func(*(without_quotients(arg, range_of) for arg in expr.args))
 
 
-def _exact(expr: Any, range_of: Range) -> Any:
+def _exact(expr: Any, dividend: Any, divisor: Any) -> Any:
     """A quotient of sums of products of symbols that has no remainder."""
-    dividend, divisor = (without_quotients(arg, range_of) for arg in expr.args)
     quotient, remainder = sympy.div(dividend, divisor, *divisor.free_symbols)
     is_whole = all(n.is_Integer for n in quotient.as_coefficients_dict().values())
     if not isinstance(expr, FloorDiv) or remainder != 0 or not is_whole:

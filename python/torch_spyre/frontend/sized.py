@@ -26,6 +26,7 @@ from torch_spyre.frontend import (
     listing,
     trace,
 )
+from torch_spyre.frontend.bindings import Binding
 from torch_spyre.frontend.homes import home_as_traced, is_part, span_of
 from torch_spyre.frontend.importer import (
     Constant,
@@ -41,7 +42,8 @@ from torch_spyre.frontend.parts import (
     is_number,
     remember,
 )
-from torch_spyre.frontend.symbols import Binding, Size, SizeClass, Symbols, at
+from torch_spyre.frontend.size_classes import Size, SizeClass, at
+from torch_spyre.frontend.symbols import Symbols
 
 _log = logging.getLogger("spyre.inductor")
 
@@ -241,18 +243,22 @@ class SizedStep(CompiledStep):
             if fixed in tried:
                 continue
             tried.add(fixed)
-            for is_divided in (False, True):
-                yield from self._bindings_with(sizes, fixed, is_divided, parts)
+            for is_divided, is_strict in ((False, False), (True, False), (True, True)):
+                yield from self._bindings_with(
+                    sizes, fixed, is_divided, is_strict, parts
+                )
 
     def _bindings_with(
         self,
         sizes: tuple[int, ...],
         fixed: frozenset[Any],
         is_divided: bool,
+        is_strict: bool,
         parts: list[tuple[Any, Any]],
     ) -> Iterator[tuple[Binding, bool]]:
         """The same with symbols that are ``fixed``; if it ``is_divided``, with symbols
         for quotients and remainders of the others, where the graph has some.
+        ``Binding.divide`` says what ``is_strict`` means.
         """
         assert self.symbols is not None
         apart, equal = (
@@ -263,7 +269,7 @@ class SizedStep(CompiledStep):
         if not apart.symbols:
             return
         for binding in (apart, equal):
-            if is_divided and not binding.divide(metas):
+            if is_divided and not binding.divide(metas, is_strict):
                 return
             for padding in self._paddings():
                 binding.keep_sign(padding)

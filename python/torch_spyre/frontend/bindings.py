@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the symbols of a graph's sizes are in one program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy
+import torch
+from torch.utils._sympy.functions import FloorDiv, Max, Min
+
+from torch_spyre import _C
+from torch_spyre.frontend.quotients import (
+    QUOTIENTS,
+    Cut,
+    CutNeeded,
+    without_quotients,
+)
+from torch_spyre.frontend.size_classes import (
+    LEAST,
+    SYMBOLIC,
+    Size,
+    SizeClass,
+    Symbol,
+    at,
+)
+
+#: How often sizes are divided in one program.
+_MOST_CUTS = 8
+
+
+@dataclass(frozen=True)
+class _OwnCut:
+    """How a symbol of a program was cut."""
+
+    number: int
+    cut: Cut
+    #: The symbols that the quotient and the remainder + 1 are; None for a number.
+    quotient: int | None
+    remainder: int | None
+    #: What both are in the call that the program was made for.
+    in_call: tuple[int, int]
+
+    def apply(self, own: dict[int, int]) -> bool:
+        """Puts what they are in place of what was cut; False if a number differs."""
+        whole, rest = divmod(own[self.number] + self.cut.shift, self.cut.divisor)
+        for place, value, expected in zip(
+            (self.quotient, self.remainder),
+            (whole, rest + 1),
+            self.in_call,
+            strict=True,
+        ):
+            if place is not None:
+                own[place] = value
+            elif value != expected:
+                return False
+        return True
+
+
+class Binding:
+    """What the symbols of a graph are in one program: symbols of its own, or numbers.
+
+    Dynamo has a symbol per tensor of a cache, and nothing that says that a mask is as
+    long as all of them. And it has symbols for the strides of a view that a caller
+    gives, which are the same in all calls.
+    """
+
+    def __init__(self, has_quotients: bool = False) -> None:
+        #: The program's own symbols, their ranges, and their sizes in the call.
+        self.symbols: list[Symbol] = []
+        self.classes: list[SizeClass] = []
+        self.hints: list[int] = []
+        #: Per symbol of the graph, which own symbol it is, or which number.
+        self._places: list[tuple[int | None, int]] = []
+        #: What stands for a symbol of the graph in an expression.
+        self._stands: dict[sympy.Symbol, Any] = {}
+        self._numbers: dict[sympy.Symbol, int] = {}
+        self._may_narrow = True
+        #: Quotients of sizes that are symbols of the program, too, behind the others:
+        #: which one each is, what is divided, and by what. Nothing but their values
+        #: says how they depend on others.
+        self._quotients: dict[Any, tuple[int, Size, int]] = {}
+        self._has_quotients = has_quotients
+        #: How own symbols were cut, in turn.
+        self._cuts: list[_OwnCut] = []
+
+    def fix(self, symbol: sympy.Symbol, size: int) -> None:
+        """The next symbol of the graph is a number."""
+        self._places.append((None, size))
+        self._stands[symbol] = sympy.Integer(size)
+
+    def add(
+        self,
+        symbol: sympy.Symbol,
+        own: Symbol,
+        sizes: SizeClass,
+        hint: int,
+        same: int | None,
+    ) -> int:
+        """The next symbol of the graph is a new one, or the ``same`` as another one;
+        returns its number.
+        """
+        if same is None:
+            same = len(self.symbols)
+            self.symbols.append(own)
+            self.classes.append(sizes)
+            self.hints.append(hint)
+            self._numbers[symbol] = same
+        else:
+            first = next(s for s, n in self._numbers.items() if n == same)
+            self._stands[symbol] = first
+            self._keep(same, sizes.least, sizes.most)
+        self._places.append((same, 0))
+        return same
+
+    def of(self, values: Sequence[int]) -> tuple[int, ...] | None:
+        """What the own symbols are where those of the graph are ``values``.
+
+        None if values differ that are one here, or are not what the program is for.
+        """
+        own: dict[int, int] = {}
+        for (place, size), value in zip(self._places, values, strict=True):
+            if place is None:
+                if value != size:
+                    return None
+            elif own.setdefault(place, value) != value:
+                return None
+        for cut in self._cuts:
+            if not cut.apply(own):
+                return None
+        plain = [own[number] for number in range(len(own))]
+        for number, dividend, divisor in self._quotients.values():
+            own[number] = at(dividend, plain) // divisor
+        for number, sizes in enumerate(self.classes):
+            size = own[number]
+            if not sizes.least <= size <= sizes.most or size % sizes.step:
+                return None
+        return tuple(own[number] for number in range(len(own)))
+
+    def divide(self, metas: Sequence[Any], is_strict: bool) -> bool:
+        """Makes symbols of the quotients and remainders of sizes that are divided in
+        the metadata, in place of these sizes; False if none is.
+
+        If it ``is_strict``, quotients of 1 and the largest remainders are numbers,
+        where the call has them, and others are not: what is padded to a multiple is
+        then longer than before at all sizes, or at none.
+        """
+        # Tensors say what matters; what only leads to their sizes may be otherwise.
+        for meta in sorted(metas, key=lambda meta: isinstance(meta, SYMBOLIC)):
+            for value in _sizes_in(meta):
+                if isinstance(value, SYMBOLIC) and value.node.expr.has(*QUOTIENTS):
+                    self._cut_for(value.node.expr, is_strict)
+        return bool(self._cuts)
+
+    def _cut_for(self, expr: Any, is_strict: bool) -> None:
+        """Cuts own symbols until an expression has no quotients, or none helps."""
+        while len(self._cuts) < _MOST_CUTS:
+            try:
+                without_quotients(expr.xreplace(self._stands), self._range_of)
+                return
+            except CutNeeded as needed:
+                if needed.cut is None or not self._cut(needed.cut, is_strict):
+                    return
+
+    def _cut(self, cut: Cut, is_strict: bool) -> bool:
+        """Makes an own symbol two: its quotient, and its remainder + 1, as no symbol of
+        a program is 0.
+        """
+        number = self._numbers[cut.symbol]
+        own, sizes, hint = (
+            listed[number] for listed in (self.symbols, self.classes, self.hints)
+        )
+        # Each quotient with each remainder is a size of the class, or 1, which has a
+        # program of its own but none of whose dimensions is empty.
+        is_size = all(number not in (c.quotient, c.remainder) for c in self._cuts)
+        low = 1 if is_size and sizes.least == LEAST else sizes.least
+        quotients = SizeClass(
+            -(-(low + cut.shift) // cut.divisor),
+            (sizes.most + cut.shift + 1) // cut.divisor - 1,
+        )
+        remainders = SizeClass(1, cut.divisor)
+        quotient, remainder = divmod(hint + cut.shift, cut.divisor)
+        remainder += 1
+        if sizes.step != 1 or not quotients.least <= quotient <= quotients.most:
+            return False
+        if is_strict:
+            quotients = quotients.apart_from(1, quotient)
+            remainders = remainders.apart_from(cut.divisor, remainder)
+        places: list[int | None] = []
+        stands: list[Any] = []
+        for name, now, range_ in (
+            ("by", quotient, quotients),
+            ("mod", remainder, remainders),
+        ):
+            if range_.least == range_.most:
+                places.append(None)
+                stands.append(sympy.Integer(now))
+                continue
+            symbol = sympy.Symbol(
+                f"{cut.symbol}_{name}{cut.divisor}", integer=True, positive=True
+            )
+            stands.append(symbol)
+            places.append(len(self.symbols) if number in places else number)
+        if places == [None, None]:
+            return False
+        del self._numbers[cut.symbol]
+        for place, symbol, now, range_ in zip(
+            places,
+            stands,
+            (quotient, remainder),
+            (quotients, remainders),
+            strict=True,
+        ):
+            if place is None:
+                continue
+            if place == len(self.symbols):
+                self.symbols.append(own)
+                self.classes.append(range_)
+                self.hints.append(now)
+            self.symbols[place] = replace(
+                own, name=str(symbol), least=range_.least, most=range_.most
+            )
+            self.classes[place] = range_
+            self.hints[place] = now
+            self._numbers[symbol] = place
+        whole, rest = stands
+        stand = {cut.symbol: cut.divisor * whole + rest - 1 - cut.shift}
+        self._stands = {s: e.xreplace(stand) for s, e in self._stands.items()} | stand
+        self._cuts.append(_OwnCut(number, cut, *places, (quotient, remainder)))
+        return True
+
+    def _range_of(self, symbol: sympy.Symbol) -> tuple[int, int]:
+        sizes = self.classes[self._numbers[symbol]]
+        return sizes.least, sizes.most
+
+    def narrow(
+        self, metas: Sequence[Any], parts: Sequence[tuple[torch.Tensor, Any]]
+    ) -> None:
+        """Narrows the ranges until all sizes are like the call's: of each maximum in
+        the metadata the same part is the largest, no dimension becomes empty, no
+        tensor begins before its storage, and ``parts`` (fake tensors, and the number of
+        elements of the storage of each) end in it.
+        """
+        for meta, count in parts:
+            last = self._expr(meta.storage_offset())
+            for size, stride in zip(meta.shape, meta.stride(), strict=True):
+                last += (self._expr(size) - 1) * self._expr(stride)
+            self._narrow(self._expr(count) - 1 - last)
+        for meta in metas:
+            for tensor in meta if isinstance(meta, (tuple, list)) else (meta,):
+                if isinstance(tensor, torch.Tensor):
+                    self._narrow(self._expr(tensor.storage_offset()))
+                    for size in tensor.shape:
+                        self._narrow(self._expr(size) - 1)
+            for value in _sizes_in(meta):
+                try:
+                    self.size(value)
+                except _C.UnsupportedOp:
+                    continue
+        self._may_narrow = False
+        # The ranges are known only now.
+        for number, dividend, divisor in self._quotients.values():
+            least, most = (
+                at(dividend, [getattr(c, end) for c in self.classes]) // divisor
+                for end in ("least", "most")
+            )
+            self.classes[number] = SizeClass(least, most)
+
+    def require(self, value: Any) -> bool:
+        """Narrows the ranges to sizes at which a size of PyTorch's metadata, or an
+        expression, is at least 0; False if these are no range of one symbol.
+        """
+        return self._narrow(self._expr(value))
+
+    def keep_sign(self, value: Any) -> None:
+        """Narrows the ranges to sizes at which a number of PyTorch's metadata is
+        negative, or is not, as in the call, if these are a range of one symbol.
+        """
+        expr = self._expr(value)
+        if expr.free_symbols <= self._numbers.keys():
+            self._narrow(-expr - 1 if self._in_call(expr) < 0 else expr)
+
+    def widen(self, value: Any, most: int) -> None:
+        """Lets a size that is a symbol plus a number, or a symbol, be as large as
+        ``most``; no other.
+        """
+        expr = sympy.expand(self._expr(value))
+        symbols = list(expr.free_symbols)
+        if len(symbols) != 1 or symbols[0] not in self._numbers or self._quotients:
+            return
+        rest = expr - symbols[0]
+        if rest.is_Integer:
+            number = self._numbers[symbols[0]]
+            sizes = self.classes[number]
+            self.classes[number] = SizeClass(
+                sizes.least, max(sizes.most, most - int(rest)), sizes.step
+            )
+
+    def most(self, value: Any) -> int:
+        """The largest that a size can be."""
+        size = value if isinstance(value, _C.SizeExpr) else self.size(value)
+        return at(size, [sizes.most for sizes in self.classes])
+
+    def _expr(self, value: Any) -> Any:
+        if isinstance(value, SYMBOLIC):
+            value = value.node.expr
+        if not isinstance(value, sympy.Expr):
+            return sympy.Integer(value)
+        expr = value.xreplace(self._stands)
+        if self._cuts:
+            with suppress(CutNeeded):
+                return without_quotients(expr, self._range_of)
+        return expr
+
+    def size(self, value: Any) -> Size:
+        """A size of PyTorch's metadata. Raises UnsupportedOp for what is no sum of
+        products of symbols and whole numbers.
+        """
+        if isinstance(value, SYMBOLIC):
+            return self._convert(self._expr(value))
+        if isinstance(value, int):
+            return int(value)
+        raise _C.UnsupportedOp(f"a size of {value}")
+
+    def _convert(self, expr: Any) -> Size:
+        if isinstance(expr, sympy.Integer):
+            return int(expr)
+        if expr in self._numbers:
+            return _C.SizeExpr.symbol(self._numbers[expr])
+        if isinstance(expr, (sympy.Add, sympy.Mul)):
+            parts = [self._convert(part) for part in expr.args]
+            total = parts[0]
+            for part in parts[1:]:
+                total = total + part if isinstance(expr, sympy.Add) else total * part
+            return total
+        if isinstance(expr, (Max, Min)):
+            return self._convert(
+                self._largest(expr, 1 if isinstance(expr, Max) else -1)
+            )
+        if isinstance(expr, FloorDiv) and self._has_quotients:
+            return _C.SizeExpr.symbol(self._quotient(expr))
+        if isinstance(expr, sympy.Pow) and isinstance(expr.exp, sympy.Integer):
+            base, total = self._convert(expr.base), 1
+            if expr.exp > 0:
+                for _ in range(int(expr.exp)):
+                    total = base * total
+                return total
+        raise _C.UnsupportedOp(f"a size of {expr}")
+
+    def _quotient(self, expr: Any) -> int:
+        """The symbol that stands for (n x symbol + rest) // divisor, where n and rest
+        are at least 0, and narrows the range to where the quotient is at least 1.
+        Raises UnsupportedOp for other quotients.
+        """
+        if expr in self._quotients:
+            return self._quotients[expr][0]
+        dividend, divisor = expr.args
+        symbols = list(dividend.free_symbols)
+        if self._may_narrow and len(symbols) == 1 and symbols[0] in self._numbers:
+            factor, rest = dividend.coeff(symbols[0], 1), dividend.coeff(symbols[0], 0)
+            if (
+                all(n.is_Integer and n >= 0 for n in (factor, rest, divisor - 1))
+                and dividend == factor * symbols[0] + rest
+                and self._narrow(dividend - divisor)
+            ):
+                number = len(self.symbols)
+                self.symbols.append(Symbol(f"q{number}", 0, None, 0, None))
+                size = int(self._in_call(expr))
+                self.classes.append(SizeClass(size, size))
+                self.hints.append(size)
+                converted = self._convert(dividend)
+                self._quotients[expr] = number, converted, int(divisor)
+                return number
+        raise _C.UnsupportedOp(f"a size of {expr}")
+
+    def _largest(self, expr: Any, sign: int) -> Any:
+        """The argument that is the largest, or smallest if ``sign`` is -1."""
+        for part in expr.args:
+            if all(self._is_reached(sign * (part - other)) for other in expr.args):
+                return part
+        if self._may_narrow and expr.free_symbols <= self._numbers.keys():
+            part = max(expr.args, key=lambda a: sign * self._in_call(a))
+            if all(self._narrow(sign * (part - other)) for other in expr.args):
+                return part
+        raise _C.UnsupportedOp(f"a size of {expr}")
+
+    def _in_call(self, expr: Any) -> Any:
+        """What an expression of own symbols is in the call."""
+        return expr.xreplace(
+            {s: sympy.Integer(self.hints[n]) for s, n in self._numbers.items()}
+        )
+
+    def _narrow(self, expr: Any) -> bool:
+        """Keeps to sizes at which an expression is at least 0; False if they are no
+        range of one symbol.
+        """
+        if self._is_reached(expr):
+            return True
+        expr = sympy.expand(expr)
+        symbols = list(expr.free_symbols)
+        if len(symbols) > 1:
+            expr = self._at_all_remainders(expr)
+            symbols = list(expr.free_symbols)
+        if len(symbols) != 1 or symbols[0] not in self._numbers:
+            return False
+        if not self._in_call(expr) >= 0:
+            return False
+        (symbol,) = symbols
+        factor, rest = expr.coeff(symbol, 1), expr.coeff(symbol, 0)
+        if expr != factor * symbol + rest or not factor.is_Integer:
+            return False
+        sizes = self.classes[self._numbers[symbol]]
+        if factor > 0:
+            least = int(sympy.ceiling(-rest / factor))
+            self._keep(self._numbers[symbol], least, sizes.most)
+        else:
+            most = int(sympy.floor(rest / -factor))
+            self._keep(self._numbers[symbol], sizes.least, most)
+        return True
+
+    def _at_all_remainders(self, expr: Any) -> Any:
+        """The least that a sum of products is at any remainders of what was cut."""
+        rests = {cut.remainder for cut in self._cuts}
+        for symbol in expr.free_symbols:
+            if self._numbers.get(symbol) in rests:
+                least, most = self._range_of(symbol)
+                factor = expr.coeff(symbol, 1)
+                if factor.is_Integer:
+                    expr = expr.subs(symbol, least if factor > 0 else most)
+        return expr
+
+    def _keep(self, number: int, least: int, most: int) -> None:
+        """Keeps to the sizes of an own symbol that are in a range, too."""
+        sizes = self.classes[number]
+        least, most = max(sizes.least, least), min(sizes.most, most)
+        step = sizes.step
+        self.classes[number] = SizeClass(
+            -(-least // step) * step, most // step * step, step
+        )
+
+    def _is_reached(self, expr: Any) -> bool:
+        """Whether an expression is at least 0 at all sizes of the ranges."""
+        least: Any = 0
+        for term, factor in sympy.expand(expr).as_coefficients_dict().items():
+            symbols = term.free_symbols
+            if symbols and not (
+                symbols <= self._numbers.keys() and term.is_polynomial(*symbols)
+            ):
+                return False
+            for symbol in symbols:
+                sizes = self.classes[self._numbers[symbol]]
+                term = term.subs(symbol, sizes.least if factor > 0 else sizes.most)
+            least += factor * term
+        return bool(least >= 0)
+
+
+def _sizes_in(meta: Any) -> Iterator[Any]:
+    """The numbers in a node's fake value."""
+    if isinstance(meta, (tuple, list)):
+        for value in meta:
+            yield from _sizes_in(value)
+    elif isinstance(meta, torch.Tensor):
+        yield from (*meta.shape, *meta.stride(), meta.storage_offset())
+    elif isinstance(meta, SYMBOLIC):
+        yield meta

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes that share a program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+import torch
+
+from torch_spyre.frontend.declared_sizes import DeclaredSizes
+
+#: The least size that shares a program with others.
+LEAST = 2
+#: Of each symbol, the largest size of the first class of its sizes, and how much
+#: larger that of the next one is. Plans are made for the largest size: one that is far
+#: too large for a call would keep intermediates out of LX that then fit.
+_FIRST_CLASS = 512
+_CLASS_FACTOR = 8
+
+#: A size, or one that depends on symbols.
+Size = Any  # int | _C.SizeExpr
+
+#: Bounds of sizes. SymPy makes a constant at its first use, and fails if two threads do
+#: so at once, as eager operators may.
+_INFINITIES = (sympy.S.IntInfinity, sympy.S.NegativeIntInfinity)
+SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+@dataclass(frozen=True)
+class SizeClass:
+    """Sizes of a symbol that share a program: 0 and 1 have programs of their own."""
+
+    least: int
+    most: int
+    #: Between the sizes, which are multiples of it.
+    step: int = 1
+
+    def apart_from(self, end: int, size: int) -> SizeClass:
+        """That of one end of the range, if a size is that; otherwise without it."""
+        if size == end:
+            return SizeClass(end, end)
+        return SizeClass(
+            max(self.least, end + 1) if end <= self.least else self.least,
+            min(self.most, end - 1) if end >= self.most else self.most,
+        )
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol of a graph, and which argument of a call says its size."""
+
+    name: str
+    argument: int
+    #: The dimension of a tensor; None for a number.
+    dim: int | None
+    least: int
+    #: None if nothing bounds it.
+    most: int | None
+
+    def class_of(self, size: int) -> SizeClass | None:
+        """The class of a size; None for those beyond the range."""
+        if size < LEAST:
+            return SizeClass(size, size)
+        low, high = LEAST, _FIRST_CLASS
+        while size > high:
+            low, high = high + 1, high * _CLASS_FACTOR
+        if self.most is not None:
+            high = min(high, self.most)
+        return SizeClass(max(low, self.least), high) if low <= size <= high else None
+
+
+@dataclass(frozen=True)
+class SteppedSymbol(Symbol):
+    """A symbol of a graph for SuperDSC: only declared sizes share a program."""
+
+    declared: DeclaredSizes | None = None
+
+    def class_of(self, size: int) -> SizeClass | None:
+        """The class of a size. Raises UnsupportedOp for one that is not declared."""
+        if self.declared is None:
+            return SizeClass(size, size)
+        self.declared.check(size)
+        step = self.declared.step
+        return SizeClass(step, self.declared.most, step)
+
+
+def at(size: Size, sizes: Sequence[int]) -> int:
+    """A size where the symbols have these."""
+    return size if isinstance(size, int) else size.at(list(sizes))
