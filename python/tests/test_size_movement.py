@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One program for many sizes: padding, rotations, what is joined, and writes to parts."""
+"""One program for many sizes: padding, rotations, what is joined, writes to parts and
+through indices, windows, and rows in order.
+"""
 
 import pytest
 import torch
@@ -28,6 +30,25 @@ def set_rest(x):
     return y
 
 
+def places(x, count):
+    """An index for each element, of a dimension of ``count``."""
+    return (x.abs() * (count - 0.5)).long()
+
+
+def scatter_mean(x):
+    return x.scatter_reduce(0, places(x, 40), x, "mean")
+
+
+def highest_per_place(x):
+    start = torch.zeros(5, 70, dtype=x.dtype, device=x.device)
+    return start.scatter_reduce(0, places(x, 5), x, "amax", include_self=False)
+
+
+def convolve(x, stride=1):
+    weight = torch.arange(24.0, device=x.device).view(2, 4, 3).to(x.dtype) / 8
+    return F.conv1d(x[:4][None], weight, stride=stride, padding=1)
+
+
 #: Functions of a matrix, and the dimensions whose sizes vary.
 FUNCTIONS = {
     "padded": (lambda x: F.pad(x, (0, 0, 1, 2)), (0,)),
@@ -54,6 +75,23 @@ FUNCTIONS = {
     ),
     "upper triangle": (lambda x: x.triu(x.shape[0] - 5), (0,)),
     "lower triangle": (lambda x: x.tril(x.shape[1] - 50), (1,)),
+    "scattered sums": (
+        lambda x: torch.zeros_like(x[:5]).scatter_add(0, places(x, 5), x),
+        (1,),
+    ),
+    "sums of rows per place": (
+        lambda x: (x[:5] * 0).index_add(0, places(x[:, 0], 5), x),
+        (1,),
+    ),
+    "scattered number": (lambda x: x.scatter(1, places(x, 70), 0.5), (0,)),
+    "scattered along sticks": (lambda x: x.scatter(0, places(x, 40), x + 1), (1,)),
+    "means per place": (scatter_mean, (1,)),
+    "highest per place": (highest_per_place, (0,)),
+    "convolution": (convolve, (1,)),
+    "highest so far": (lambda x: torch.cummax(x, 0), (0,)),
+    "lowest so far": (lambda x: torch.cummin(x, 1), (1,)),
+    "sorted rows": (lambda x: torch.sort(x, 1, descending=True), (0,)),
+    "third of each column": (lambda x: torch.kthvalue(x, 3, 0), (1,)),
     "lower triangle of flags": (lambda x: (x > 0).tril(1 - x.shape[0]), (0, 1)),
 }
 #: Of sizes from 3 on: for Dynamo, a size of 1 somewhere inside is another graph.

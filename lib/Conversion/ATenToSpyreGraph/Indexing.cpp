@@ -230,8 +230,10 @@ Value IndexedDims::merge(ATenCall &c) const {
 Value IndexedDims::split(ATenCall &c, Value merged) const {
   int64_t rank = order.size(), count = sizes.size();
   SmallVector<int64_t> shape, inverse(rank);
+  SmallVector<AffineExpr> own = getSizes(self), ordered;
   for (auto [position, dim] : llvm::enumerate(order)) {
     shape.push_back(shapeOf(self)[dim]);
+    ordered.push_back(own[dim]);
     inverse[dim] = position;
   }
   if (count == 1)
@@ -245,6 +247,11 @@ Value IndexedDims::split(ATenCall &c, Value merged) const {
   }
   Value whole =
       c.view(merged, AffineMap::get(rank, 0, exprs, c.b.getContext()), shape);
+  // The map does not say how long the parts of a dimension are.
+  auto view = whole.getDefiningOp<ViewOp>();
+  if (AffineMap map =
+          makeSizeMap(ordered, getSizeSymbols(view).size(), c.b.getContext()))
+    view.setSizeMapAttr(AffineMapAttr::get(map));
   return permute(c, whole, inverse);
 }
 

@@ -299,6 +299,9 @@ static Value lowerMergeLast(ATenCall &c) {
             "count must be 1 to " + Twine(rankOf(x)) +
                 ", the tensor's rank, but is " + Twine(count));
   int64_t kept = shape.size() - count;
+  for (int64_t dim = kept; dim < rankOf(x); ++dim)
+    c.require(!varies(x, dim), "a dimension whose size varies is counted with "
+                               "others as one");
   SmallVector<AffineExpr> results;
   for (int64_t dim = 0; dim < kept; ++dim)
     results.push_back(c.b.getAffineDimExpr(dim));
@@ -314,16 +317,14 @@ static Value lowerMergeLast(ATenCall &c) {
 }
 
 void aten::addMovementRows(ATenTable &table) {
-  {
-    ATenTable::ForAnySize rows(table);
-    table.add({"aten.cat.default"}, "tensors dim", lowerCat);
-    table.add({"aten.stack.default"}, "tensors dim", lowerStack);
-    table.add({"aten.constant_pad_nd.default"}, "self pad value", lowerPad);
-    table.add({"aten.slice_scatter.default"}, "self src dim start end step",
-              lowerSliceScatter);
-    table.add({"aten.select_scatter.default"}, "self src dim index",
-              lowerSelectScatter);
-    table.add({"aten.repeat.default"}, "self repeats", lowerRepeat);
-  }
+  ATenTable::ForAnySize rows(table);
+  table.add({"aten.cat.default"}, "tensors dim", lowerCat);
+  table.add({"aten.stack.default"}, "tensors dim", lowerStack);
+  table.add({"aten.constant_pad_nd.default"}, "self pad value", lowerPad);
+  table.add({"aten.slice_scatter.default"}, "self src dim start end step",
+            lowerSliceScatter);
+  table.add({"aten.select_scatter.default"}, "self src dim index",
+            lowerSelectScatter);
+  table.add({"aten.repeat.default"}, "self repeats", lowerRepeat);
   table.add({"spyre.merge_last.default"}, "x count", lowerMergeLast);
 }

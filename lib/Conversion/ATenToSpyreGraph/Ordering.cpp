@@ -57,6 +57,12 @@ static Values lowerCumExtremum(ATenCall &c) {
 // Sorts
 //===----------------------------------------------------------------------===//
 
+/// Each size has its own order of comparisons.
+static void requireFixed(const ATenCall &c, Value self, int64_t dim) {
+  c.require(rankOf(self) == 0 || !varies(self, dim),
+            "a dimension whose size varies is sorted");
+}
+
 /// The elements of `self` along `dim` in order, or their indices.
 static Value sort(const ATenCall &c, Value self, int64_t dim, bool descending,
                   bool indices) {
@@ -106,15 +112,16 @@ static Values lowerInOrder(const ATenCall &c, Value self, int64_t dim,
 
 static Values lowerSort(ATenCall &c) {
   Value self = c.tensor("self");
-  int64_t rank = rankOf(self);
-  return lowerInOrder(c, self, c.dim("dim", rank, -1), c.flag("descending"),
-                      c.identityMap(rank));
+  int64_t rank = rankOf(self), dim = c.dim("dim", rank, -1);
+  requireFixed(c, self, dim);
+  return lowerInOrder(c, self, dim, c.flag("descending"), c.identityMap(rank));
 }
 
 /// The k-th smallest along a dimension.
 static Values lowerKthValue(ATenCall &c) {
   Value self = c.tensor("self");
   int64_t rank = rankOf(self), k = c.integer("k"), dim = c.dim("dim", rank, -1);
+  requireFixed(c, self, dim);
   c.require(k >= 1 && k <= (rank == 0 ? 1 : shapeOf(self)[dim]),
             "k is not within the dimension");
   bool keepsDim = c.flag("keepdim");
@@ -174,8 +181,7 @@ static Values lowerTopK(ATenCall &c) {
   // A NaN is the largest; its negative must not be.
   isPassable &= largest || !element.isF32();
   if (rank == 0 || !isPassable || k > kMostPasses) {
-    c.require(llvm::all_of(getSizes(self), llvm::IsaPred<AffineConstantExpr>),
-              "a sort is not for sizes that vary");
+    requireFixed(c, self, dim);
     return lowerInOrder(c, self, dim, largest, c.identityMap(rank));
   }
   // -1 - x is exact for all integers, -x for all floating values.
@@ -191,15 +197,10 @@ static Values lowerTopK(ATenCall &c) {
   return results;
 }
 
-/// Rows that do not sort, or refuse to where the extent varies.
-static void addRowsForAnySize(ATenTable &table) {
+void aten::addOrderingRows(ATenTable &table) {
   ATenTable::ForAnySize rows(table);
   table.add({"aten.cumsum.default"}, "self dim dtype", lowerCumSum);
   table.addMany({"aten.topk.default"}, "self k dim largest sorted", lowerTopK);
-}
-
-void aten::addOrderingRows(ATenTable &table) {
-  addRowsForAnySize(table);
   table.addMany({"aten.cummax.default"}, "self dim",
                 lowerCumExtremum<CumMaxOp>);
   table.addMany({"aten.cummin.default"}, "self dim",

@@ -23,6 +23,8 @@ struct Places {
   int64_t axis;
   SmallVector<AffineMap> maps;
   SmallVector<int64_t> extents;
+  /// What the extents are, of the function's symbols.
+  SmallVector<AffineExpr> sizes;
 
   /// Writes the elements of `source`, or one number everywhere.
   template <typename OpTy>
@@ -30,8 +32,10 @@ struct Places {
     // SuperDSC says a source of the index's shape, and not one element.
     Value elements = source.tensor;
     if (!elements)
-      elements = c.full(RankedTensorType::get(extents, elementOf(init)),
-                        source.number);
+      elements =
+          c.withSizes(c.full(RankedTensorType::get(extents, elementOf(init)),
+                             source.number),
+                      sizes);
     return c.mapped<OpTy>({elements, index}, init, maps, extents,
                           axisAttr(c, axis));
   }
@@ -47,7 +51,8 @@ static Places placesOfElements(const ATenCall &c, Value index, int64_t axis) {
           axis,
           {c.identityMap(rank), c.identityMap(rank),
            AffineMap::get(rank, 0, exprs, c.b.getContext())},
-          SmallVector<int64_t>(shapeOf(index))};
+          SmallVector<int64_t>(shapeOf(index)),
+          getSizes(index)};
 }
 
 /// The index has the dimensions of the source in place of the tensor's `axis`.
@@ -58,6 +63,10 @@ static Places placesOfRows(const ATenCall &c, Value index, int64_t axis,
   SmallVector<int64_t> extents(shapeOf(init).take_front(axis));
   llvm::append_range(extents, shapeOf(index));
   llvm::append_range(extents, shapeOf(init).drop_front(axis + 1));
+  SmallVector<AffineExpr> initSizes = getSizes(init);
+  SmallVector<AffineExpr> sizes(ArrayRef(initSizes).take_front(axis));
+  llvm::append_range(sizes, getSizes(index));
+  llvm::append_range(sizes, ArrayRef(initSizes).drop_front(axis + 1));
   int64_t numLoops = extents.size();
   SmallVector<AffineExpr> initExprs, indexExprs, sourceExprs;
   for (int64_t dim = 0; dim < rankOf(init); ++dim)
@@ -82,7 +91,8 @@ static Places placesOfRows(const ATenCall &c, Value index, int64_t axis,
   return {index,
           axis,
           {makeMap(sourceExprs), makeMap(indexExprs), makeMap(initExprs)},
-          extents};
+          extents,
+          sizes};
 }
 
 //===----------------------------------------------------------------------===//
@@ -142,13 +152,15 @@ static Value combine(const ATenCall &c, Reduction reduction,
   llvm_unreachable("unknown reduction");
 }
 
-/// `sums` by how many elements went into each; none counts as one.
+/// `sums`, as large as `sizes` say, by how many elements went into each; none
+/// counts as one.
 static Value divideByCounts(const ATenCall &c, const Places &places, Value sums,
-                            bool includesSelf) {
+                            ArrayRef<AffineExpr> sizes, bool includesSelf) {
   bool isFloat = isa<FloatType>(elementOf(sums));
   RankedTensorType type =
       c.typeLike(sums, isFloat ? c.b.getF32Type() : elementOf(sums));
-  Value counts = c.full(type, c.immInt(includesSelf ? 1 : 0));
+  Value counts =
+      c.withSizes(c.full(type, c.immInt(includesSelf ? 1 : 0)), sizes);
   counts = places.write<ScatterAddOp>(c, c.immInt(1), counts);
   if (!includesSelf)
     counts = c.pointwise<MaximumOp>(type, {counts, c.immInt(1)});
@@ -170,7 +182,7 @@ static Value reduceInto(const ATenCall &c, Value self, const Places &places,
     init = places.write<ScatterOp>(c, getIdentity(c, reduction, element), init);
   Value result = combine(c, reduction, places, source, init);
   if (reduction == Reduction::Mean)
-    result = divideByCounts(c, places, result, includesSelf);
+    result = divideByCounts(c, places, result, getSizes(self), includesSelf);
   return c.cast(result, element);
 }
 
@@ -293,11 +305,13 @@ static Value lowerScatterAdd(ATenCall &c) {
 static Value lowerEmbeddingBackward(ATenCall &c) {
   Value gradient = c.tensor("grad_output");
   Value index = asLine(c, checkIndex(c, c.tensor("indices")));
-  Value init = c.full(c.type().clone(c.b.getF32Type()), c.imm(0.0));
+  Value init = c.withSizes(c.full(c.type().clone(c.b.getF32Type()), c.imm(0.0)),
+                           c.resultSizes());
   Places places = placesOfRows(c, index, 0, init, gradient);
   Value sums = places.write<ScatterAddOp>(c, gradient, init);
   if (c.flag("scale_grad_by_freq"))
-    sums = divideByCounts(c, places, sums, /*includesSelf=*/false);
+    sums = divideByCounts(c, places, sums, c.resultSizes(),
+                          /*includesSelf=*/false);
   Value result = c.cast(sums, c.type().getElementType());
   int64_t padding = c.integer("padding_idx", -1);
   if (padding < 0)
@@ -313,16 +327,14 @@ static Value lowerEmbeddingBackward(ATenCall &c) {
 }
 
 void aten::addScatterRows(ATenTable &table) {
-  {
-    ATenTable::ForAnySize rows(table);
-    table.add({"aten.index_put.default", "aten._unsafe_index_put.default",
-               "aten._index_put_impl.default"},
-              "self indices values accumulate unsafe", lowerIndexPut);
-    table.add({"aten.index_add.default"}, "self dim index source alpha",
-              lowerIndexAdd);
-    table.add({"aten.index_copy.default"}, "self dim index source",
-              lowerIndexCopy);
-  }
+  ATenTable::ForAnySize rows(table);
+  table.add({"aten.index_put.default", "aten._unsafe_index_put.default",
+             "aten._index_put_impl.default"},
+            "self indices values accumulate unsafe", lowerIndexPut);
+  table.add({"aten.index_add.default"}, "self dim index source alpha",
+            lowerIndexAdd);
+  table.add({"aten.index_copy.default"}, "self dim index source",
+            lowerIndexCopy);
   table.add({"aten.index_reduce.default"},
             "self dim index source reduce include_self", lowerIndexReduce);
   table.add({"aten.scatter.src", "aten.scatter.value"}, "self dim index src",
