@@ -3,6 +3,7 @@
 
 import pytest
 import torch
+import torch_spyre
 from numerics import compiled
 from torch_spyre.compile_backend import compiled_parts
 
@@ -129,6 +130,38 @@ def rows_stored(x, mask):
     return torch.zeros_like(x).index_put((mask.nonzero().squeeze(1),), rows)
 
 
+def rows_replaced(x, mask):
+    y = x * 1
+    y[mask] = y[mask] * 2
+    y[mask] += 1
+    return y
+
+
+def rows_filled(x, mask):
+    y = x * 1
+    y[mask] = 3
+    y[:, 2:][mask] = x[0, 2:]
+    return y.index_put((mask,), x[0], accumulate=True)
+
+
+def rows_of_batches(x, mask):
+    y, mask = x.view(3, 50, 8) * 1, mask.view(3, 50)
+    y[mask] = y[mask].softmax(-1)
+    return y
+
+
+def elements(x, mask):
+    y = x[:, 0] * 1
+    y[mask] = x[:, 1][mask] * 2 + y[mask]
+    return y
+
+
+def columns_replaced(x, mask):
+    y = x.t() * 1
+    y[:, mask] = y[:, mask] + x[:8, 0][:, None]
+    return y
+
+
 def first_rows(x, mask):
     count = mask.sum().item()
     torch._check(count >= 0)
@@ -141,7 +174,20 @@ def attention(x, mask):
     return torch.nn.functional.scaled_dot_product_attention(rows, rows, rows)
 
 
-@pytest.mark.parametrize("function", [rows_doubled, rows_stored, first_rows, attention])
+@pytest.mark.parametrize(
+    "function",
+    [
+        rows_doubled,
+        rows_stored,
+        rows_replaced,
+        rows_filled,
+        rows_of_batches,
+        elements,
+        columns_replaced,
+        first_rows,
+        attention,
+    ],
+)
 def test_sizes_that_values_say_share_programs(function):
     f = compiled(function, fullgraph=True)
     x = torch.randn(150, 8, generator=torch.Generator().manual_seed(0))
@@ -161,6 +207,33 @@ def test_sizes_that_values_say_share_programs(function):
             torch.testing.assert_close(a.cpu(), e, rtol=1e-5, atol=1e-5)
         parts.append(len(compiled_parts()))
     assert parts[5] == parts[-1]
+
+
+def test_rows_for_a_mask():
+    """Graphs that get the values, as many as the mask selects, share programs, too."""
+
+    def function(x, mask, rows):
+        y = x * 2
+        y[mask] = rows + 1
+        return y
+
+    f = compiled(function, dynamic=True)
+    x = torch.arange(150 * 8.0).view(150, 8)
+    parts = []
+    for count in (64, 2, 5, 128, 97, 3):
+        mask = torch.zeros(150, dtype=torch.bool)
+        mask[
+            torch.randperm(150, generator=torch.Generator().manual_seed(1))[:count]
+        ] = 1
+        rows = torch.randn(count, 8, generator=torch.Generator().manual_seed(2))
+        actual = f(x.to("spyre"), mask.to("spyre"), rows.to("spyre"))
+        assert torch.equal(actual.cpu(), function(x, mask, rows))
+        parts.append(len(compiled_parts()))
+    assert parts[2] == parts[-1]
+    with pytest.raises((IndexError, RuntimeError), match="shape"):
+        f(x.to("spyre"), mask.to("spyre"), rows[:2].to("spyre")).cpu()
+    # The CPU says so.
+    torch_spyre.reset_fallback_report()
 
 
 def test_marked_unbacked():

@@ -23,6 +23,7 @@ from torch.fx import Graph, GraphModule, Node
 
 from torch_spyre.frontend.graph import CompiledFunction
 from torch_spyre.frontend.host_numbers import is_spyre
+from torch_spyre.frontend.mask_indices import replace_masks
 from torch_spyre.frontend.parts import EagerStep, is_number
 from torch_spyre.frontend.symbols import unbacked_symbols
 
@@ -31,6 +32,7 @@ aten = torch.ops.aten
 
 def function_of(gm: GraphModule, options: dict[str, Any], name: str) -> Any:
     """The compiled graph; called with a list of inputs, as AOTAutograd does."""
+    replace_masks(gm)
     readers = _find_readers(gm)
     if not readers:
         return CompiledFunction(gm, options, name)
