@@ -174,3 +174,58 @@ def test_optimizer_compiles_no_third_step(kind, foreach, monkeypatch):
         numbers.append(len(kinds))
     assert numbers[2:] == [0, 0, 0]
     assert torch_spyre.fallback_report() == {}
+
+
+LARGE = {torch.float16: 1e6, torch.bfloat16: 1e39, torch.float32: 1e300}
+#: Some refuse numbers that the type of the elements lacks, on the CPU.
+WITH_LARGE_NUMBERS = {
+    "add": lambda x, n: x + n,
+    "alpha": lambda x, n: torch.add(x, x, alpha=n),
+    "addcmul": lambda x, n: torch.addcmul(x, x, x, value=n),
+    "clamp": lambda x, n: x.clamp(max=n),
+    "full": lambda x, n: torch.full_like(x, n),
+    "fill": lambda x, n: x.clone().fill_(n),
+    "fill one": lambda x, n: x[:1].clone().fill_(n),
+    "fill tensor": lambda x, n: x.clone().fill_(torch.tensor(n, dtype=torch.float64)),
+    "hardtanh": lambda x, n: torch.nn.functional.hardtanh(x, -n, n),
+    "leaky_relu": lambda x, n: torch.nn.functional.leaky_relu(x, n),
+    "masked_fill": lambda x, n: x.masked_fill(x > 0, n),
+    "pow": lambda x, n: x.abs() ** n,
+    "scatter": lambda x, n: x.scatter(0, (x[:1] * 0).long(), n),
+    "where": lambda x, n: torch.where(x > 0, x, n),
+}
+
+
+def outcome(function, x, number):
+    """The result on the host, or the error."""
+    try:
+        return function(x, number).cpu()
+    except RuntimeError as error:
+        return str(error).split("\n")[0]
+
+
+@pytest.mark.parametrize("dtype", LARGE, ids=str)
+def test_numbers_that_the_type_lacks(dtype):
+    x = torch.tensor([1.0, 2, -0.5, 4.0], dtype=dtype)
+    device, number = x.to("spyre"), LARGE[dtype]
+    for name, function in WITH_LARGE_NUMBERS.items():
+        for small in (0.5, 0.75):  # the second program takes any number
+            function(device, small)
+        expected = outcome(function, x, number)
+        found = outcome(function, device, number)
+        if isinstance(expected, str):
+            assert found == expected, name
+        else:
+            assert_exact(found, expected, name)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compiled_functions_refuse_them_too(dynamic):
+    def function(x, n):
+        return torch.add(x + 1, x, alpha=n) * 2
+
+    x = torch.randn(65, device="spyre")
+    run = torch.compile(function, backend="spyre", dynamic=dynamic)
+    assert_exact(run(x, 0.5).cpu(), function(x, 0.5).cpu())
+    with pytest.raises(Exception, match="without overflow"):
+        run(x, 1e300).cpu()

@@ -209,3 +209,17 @@ def test_bad_arguments():
     with pytest.raises(RuntimeError, match="16 bytes"):
         torch.spyre.set_rng_state(torch.zeros(5016, dtype=torch.uint8))
     assert torch_spyre.fallback_report() == {}
+
+
+def test_bounds_that_the_type_lacks():
+    calls = {
+        "to is out of bounds for c10::Half": lambda x: x.half().uniform_(0, 1e6),
+        "to-from <=": lambda x: x.half().uniform_(-6e4, 6e4),
+        "to - 1 is out of bounds for": lambda x: x.to(torch.int8).random_(0, 300),
+        "from is out of bounds for": lambda x: x.to(torch.int8).random_(-200, 3),
+        "to - 1 is out": lambda x: x.to(torch.int8).random_(300),
+    }
+    for message, call in calls.items():
+        for device in ("cpu", "spyre"):
+            with pytest.raises(RuntimeError, match=message):
+                call(torch.zeros(3, device=device))

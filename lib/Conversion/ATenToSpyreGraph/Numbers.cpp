@@ -93,6 +93,14 @@ Operand ATenCall::inType(const Operand &operand, Type type) const {
           "_t without overflow: " + value);
 }
 
+/// Whether a number is infinite in bfloat16.
+static bool isInfinite(double value) {
+  APFloat number(value);
+  bool losesInfo;
+  number.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return number.isInfinity();
+}
+
 TypedAttr ATenCall::immElement(double value, Type type) const {
   if (isBool(type))
     return b.getBoolAttr(value != 0);
@@ -105,7 +113,7 @@ TypedAttr ATenCall::immElement(double value, Type type) const {
       refuse(*this, Twine(std::to_string(value)), type);
     return immWhole(value);
   }
-  if (type.isBF16() && ::spyre::isBeyondDL16(value)) {
+  if (type.isBF16() && ::spyre::isBeyondDL16(value) && !isInfinite(value)) {
     bool isSmall = std::abs(value) < 1;
     value = std::copysign(
         isSmall ? ::spyre::kSmallestDL16 : ::spyre::kLargestDL16, value);

@@ -4,8 +4,26 @@
 #include "Spyre/Device/DL16.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace spyre::pytorch {
+
+/// The largest number of a floating type.
+static double largestOf(c10::ScalarType type) {
+  switch (type) {
+  case c10::kHalf:
+    return std::numeric_limits<c10::Half>::max();
+  case c10::kBFloat16:
+    return std::numeric_limits<c10::BFloat16>::max();
+  case c10::kFloat8_e4m3fn:
+    return std::numeric_limits<c10::Float8_e4m3fn>::max();
+  case c10::kFloat8_e5m2fnuz:
+    return std::numeric_limits<c10::Float8_e5m2fnuz>::max();
+  default:
+    return std::numeric_limits<float>::max();
+  }
+}
 
 Call::Call(bool leavesOutSizes) : leavesOutSizes(leavesOutSizes) {
   // Of most calls, without growing on the way.
@@ -15,12 +33,18 @@ Call::Call(bool leavesOutSizes) : leavesOutSizes(leavesOutSizes) {
   storages.reserve(operands);
   // Floating results of integers have it.
   c10::ScalarType type = c10::get_default_dtype_as_scalartype();
-  hasBFloat16 = type == c10::kBFloat16;
   append(static_cast<char>(type));
+  note(type);
+}
+
+void Call::note(c10::ScalarType type) {
+  hasBFloat16 |= type == c10::kBFloat16;
+  if (c10::isFloatingType(type))
+    largest = std::min(largest, largestOf(type));
 }
 
 void Call::addDtype(c10::ScalarType type) {
-  hasBFloat16 |= type == c10::kBFloat16;
+  note(type);
   append('y');
   append(static_cast<int64_t>(type));
 }
@@ -90,10 +114,14 @@ void Call::appendOrder(c10::ArrayRef<int64_t> strides) {
 
 void Call::endArguments() {
   sizes.insert(sizes.end(), integers.begin(), integers.end());
-  if (!hasBFloat16)
+  auto isSpecial = [&](double number) {
+    return (std::isfinite(number) && std::abs(number) > largest) ||
+           (hasBFloat16 && isBeyondDL16(number));
+  };
+  if (std::none_of(numbers.begin(), numbers.end(), isSpecial))
     return;
   for (double number : numbers)
-    append(isBeyondDL16(number) ? std::bit_cast<int64_t>(number) : 0);
+    append(isSpecial(number) ? std::bit_cast<int64_t>(number) : 0);
 }
 
 bool Call::addTensor(const at::Tensor &tensor) {
@@ -128,7 +156,7 @@ bool Call::addTensor(const at::Tensor &tensor) {
       (device >= 0 && storage.deviceIndex() != device))
     return false;
   device = storage.deviceIndex();
-  hasBFloat16 |= tensor.scalar_type() == c10::kBFloat16;
+  note(tensor.scalar_type());
   append('T');
   append(
       static_cast<int64_t>(tensor.unsafeGetTensorImpl()->is_wrapped_number()));

@@ -12,6 +12,7 @@
 #include <c10/util/irange.h>
 
 #include <bit>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,9 +38,10 @@ public:
   void leaveOut(const c10::IValue &value);
   /// Appends an argument that is a dtype.
   void addDtype(c10::ScalarType type);
-  /// Ends the arguments. Rows of the ATen table compute in bfloat16 with other
-  /// numbers than those that the device's 16 bits lack (immElement()): the
-  /// values of these are in the kind, if there may be such a row.
+  /// Ends the arguments. The kind has the values of numbers that decide which
+  /// program there is: those that a floating type of the call lacks, because
+  /// the CPU may refuse them, and those that the device's 16 bits lack, if rows
+  /// of the ATen table may compute with others in bfloat16 (immElement()).
   void endArguments();
 
   /// Ends the key: appends where programs see the tensors in their storages,
@@ -107,10 +109,14 @@ private:
   /// In which order the dimensions lie.
   void appendOrder(c10::ArrayRef<int64_t> strides);
   bool addTensor(const at::Tensor &tensor);
+  /// Of a tensor or dtype.
+  void note(c10::ScalarType type);
 
   std::vector<const SpyreStorageImpl *> storages;
   bool leavesOutSizes;
-  bool hasBFloat16; ///< a tensor or dtype
+  bool hasBFloat16 = false; ///< a tensor or dtype
+  /// Of the narrowest floating type of the tensors and dtypes.
+  double largest = std::numeric_limits<float>::max();
   size_t placeStart = 0, kindSize = 0;
 };
 

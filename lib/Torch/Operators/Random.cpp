@@ -96,11 +96,18 @@ void checkFloating(const at::Tensor &self, const char *name) {
               " expects a floating-point tensor, found ", self.scalar_type());
 }
 
+/// A tensor for which the CPU draws nothing: it only checks that the type has
+/// the bounds.
+at::Tensor emptyOnCPU(const at::Tensor &self) {
+  return at::empty({0}, at::TensorOptions().dtype(self.dtype()));
+}
+
 at::Tensor &uniform(at::Tensor &self, double from, double to,
                     OptionalGenerator generator) {
   checkFloating(self, "uniform_");
   TORCH_CHECK(from <= to, "uniform_ expects from <= to, found from = ", from,
               " > to = ", to);
+  emptyOnCPU(self).uniform_(from, to);
   c10::ScalarType dtype = self.scalar_type();
   return generate(self, generator, [=](const PhiloxBlock &lanes, int64_t lane) {
     // Ten bits are what a DL16 number below 1 holds exactly.
@@ -234,12 +241,15 @@ int64_t randomEnd(c10::ScalarType dtype) {
 
 at::Tensor &randomFrom(at::Tensor &self, int64_t from,
                        std::optional<int64_t> to, OptionalGenerator generator) {
+  if (to)
+    emptyOnCPU(self).random_(from, *to);
   return integers(self, from, to.value_or(randomEnd(self.scalar_type())),
                   generator);
 }
 
 at::Tensor &randomTo(at::Tensor &self, int64_t to,
                      OptionalGenerator generator) {
+  emptyOnCPU(self).random_(to);
   return integers(self, 0, to, generator);
 }
 

@@ -208,8 +208,23 @@ c10::Scalar localScalarDense(const at::Tensor &self) {
   return toHost(self).item();
 }
 
+/// Whether each floating type has a number.
+bool isSmall(const c10::Scalar &value) {
+  return !value.isComplex() &&
+         std::abs(value.toDouble()) <=
+             std::numeric_limits<c10::Float8_e4m3fn>::max();
+}
+
 at::Tensor &fillScalar(at::Tensor &self, const c10::Scalar &value) {
-  fillTensor(self, value);
+  if (!self.is_floating_point() || isSmall(value) || self.numel() == 0) {
+    fillTensor(self, value);
+    return self;
+  }
+  // The CPU refuses numbers that the type lacks, but for a single element.
+  at::Tensor like = at::empty({self.numel() == 1 ? 1 : 2},
+                              at::TensorOptions().dtype(self.dtype()));
+  like.fill_(value);
+  fillTensor(self, self.numel() == 1 ? like.item() : value);
   return self;
 }
 
@@ -218,10 +233,10 @@ at::Tensor &fillFromTensor(at::Tensor &self, const at::Tensor &value) {
               "fill_ only supports a 0-dimensional value "
               "tensor, found one with ",
               value.dim(), " dimensions");
-  // Integers wrap, as in a copy.
-  fillTensor(self, c10::isIntegralType(self.scalar_type(), false)
-                       ? value.cpu().to(self.scalar_type()).item()
-                       : value.item());
+  // Integers wrap, and numbers too large are infinite, as in a copy.
+  fillTensor(self, self.scalar_type() == c10::kBool
+                       ? value.item()
+                       : value.cpu().to(self.scalar_type()).item());
   return self;
 }
 

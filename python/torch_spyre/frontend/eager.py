@@ -59,6 +59,7 @@ from torch_spyre.frontend.importer import (
 )
 from torch_spyre.frontend.operands import Operands
 from torch_spyre.frontend.refused_dtypes import check_dtypes
+from torch_spyre.frontend.refused_numbers import check_numbers
 
 #: Answer to _C: an argument was resized, look the call up again.
 RETRY = True
@@ -312,6 +313,7 @@ def _infer(call: Call, arguments: list[Any], operands: Operands) -> list[Any]:
             f"PyTorch cannot say the shapes of its results: {error}"
         ) from error
     check_dtypes(call.functional, arguments, metas)
+    check_numbers(call, arguments, metas)
     return metas
 
 
@@ -445,12 +447,11 @@ def _import_decomposed(
     """The operator as a graph of simpler ones."""
     graph, fakes, sizes = _trace(call, arguments, operands, table)
     importer, homes = _start(operands)
-    kind = operands.kind
     given = [n for n in graph.nodes if n.op == "placeholder"]
     placeholders = given[: len(fakes)]
     for node, size in zip(given[len(fakes) :], sizes, strict=True):
         importer.values[node] = Constant(importer.number_of(size))
-    inputs = zip(placeholders, homes, kind.specs, fakes, strict=True)
+    inputs = zip(placeholders, homes, operands.kind.specs, fakes, strict=True)
     for node, home, spec, fake in inputs:
         importer.add_input(node, home, spec, fake)
     views = [importer.values[n] for n in placeholders]
@@ -476,8 +477,8 @@ def _import_decomposed(
         found = importer.values[value]
         return _C.ValueId(found) if isinstance(found, int) else found.value
 
-    results = result(output)
-    return importer, kind.first, views, results if call.is_tuple else [results]
+    results = result(output) if call.is_tuple else [result(output)]
+    return importer, operands.kind.first, views, results
 
 
 def _constant(module: Any, node: torch.fx.Node) -> Any:

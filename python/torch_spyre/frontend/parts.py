@@ -42,6 +42,7 @@ from torch_spyre.frontend.importer import (
     is_view,
     location_of,
 )
+from torch_spyre.frontend.refused_numbers import check_node
 
 #: Held while a plan is made or a part is compiled.
 compiling = threading.RLock()
@@ -438,6 +439,7 @@ class CompiledStep:
         for source in node.all_input_nodes:
             if is_number(self.metas[source]):
                 importer.values[source] = Constant(self.metas[source])
+        check_node(node, self.metas)
         importer.add_node(node, self.metas[node])
 
     def _compile(self, importer: Importer, kind: InputKind) -> CompiledPart:

@@ -42,6 +42,7 @@ from torch_spyre.frontend.parts import (
     is_number,
     remember,
 )
+from torch_spyre.frontend.refused_numbers import check_node
 from torch_spyre.frontend.size_classes import Size, SizeClass, at
 from torch_spyre.frontend.symbols import Symbols
 
@@ -388,6 +389,7 @@ class SizedStep(CompiledStep):
             if number is not None:
                 growth.add_to(importer, growing[number], arguments[number], self.metas)
             else:
+                check_node(node, self.metas)
                 importer.add_node(node, self.metas[node])
         results = importer.builder.set_outputs(
             [importer.values[n] for n in self.outputs]
