@@ -222,3 +222,69 @@ def test_no_node_is_imported_twice_for_inputs_of_a_kind(imports):
     assert len(set(names)) == len(names)
     arguments = [part.graph.argument_names for part in parts.compiled_parts()[-3:]]
     assert [len(part) for part in arguments] == [1, 3, 3]
+
+
+# --- dtypes that the device lacks ------------------------------------------------
+
+
+def positions(x):
+    """As detectors of ``transformers`` do: angles in float64, of sizes alone."""
+    rates = 1e4 ** -(torch.arange(4, dtype=torch.float64, device=x.device) / 4)
+    rows = torch.arange(x.shape[0], dtype=torch.float64, device=x.device)
+    angles = torch.outer(rows, rates)
+    return x * 2 + torch.cat([angles.sin(), angles.cos()], 1).to(x.dtype)
+
+
+def rotated(x):
+    """As Llama 4 does: rotations as complex numbers."""
+    angles = torch.arange(x.shape[0], device=x.device)[:, None] * x.detach()[0, :4]
+    turns = torch.polar(torch.ones_like(angles), angles)
+    pairs = torch.view_as_complex((x * 2).reshape(-1, 4, 2))
+    return torch.view_as_real(pairs * turns).flatten(1) + 1
+
+
+def ordered(x):
+    """An operator of several results, one of which the device can hold."""
+    found, places = x.double().sort(1)
+    return found.float() + places, places + 1
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("function", [positions, rotated, ordered])
+def test_dtypes_that_the_device_lacks_inside_of_a_graph(function, dynamic):
+    f = compiled(function, dynamic=dynamic)
+    for rows in (5, 6):
+        x = values((rows, 8), torch.float32).requires_grad_()
+        given = x.detach().to("spyre").requires_grad_()
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            actual, wanted = f(given), function(x)
+        assert any("lacks float64 and complex" in str(w.message) for w in seen)
+        if isinstance(wanted, torch.Tensor):
+            actual, wanted = [actual], [wanted]
+        for a, w in zip(actual, wanted, strict=True):
+            assert a.device.type == "spyre" and a.stride() == w.stride()
+            torch.testing.assert_close(
+                a.detach().cpu(), w.detach(), rtol=1e-6, atol=1e-6
+            )
+        weight = values(wanted[0].shape, torch.float32, seed=1)
+        (actual[0] * weight.to("spyre")).sum().backward()
+        (wanted[0] * weight).sum().backward()
+        torch.testing.assert_close(given.grad.cpu(), x.grad, rtol=1e-6, atol=1e-6)
+
+
+def test_a_result_has_a_dtype_of_the_device():
+    """It would be on the CPU."""
+    x = whole((3,), torch.float32).to("spyre")
+    for function in (lambda x: (x.double() + 1, x), lambda x: x * 1j):
+        for given in (x, x.clone().requires_grad_()):
+            with pytest.raises(
+                Exception, match=r"does not support dtype torch\.(fl|com)"
+            ):
+                compiled(function)(given)
+
+
+def test_random_numbers_are_none_of_the_cpu():
+    x = whole((3,), torch.float32).to("spyre")
+    with pytest.raises(Exception, match=r"does not support dtype torch\.float64"):
+        compiled(lambda x: x + torch.rand_like(x, dtype=torch.float64).float())(x)

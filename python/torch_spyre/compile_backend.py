@@ -19,6 +19,7 @@ from torch.fx import GraphModule
 from torch_spyre import _C
 from torch_spyre.decompositions.table import decompositions
 from torch_spyre.frontend.graph import CompiledFunction
+from torch_spyre.frontend.host_dtypes import check_results
 from torch_spyre.frontend.leftovers import drop_from_graph, drop_traced_module
 from torch_spyre.frontend.narrowed import narrow_numbers
 from torch_spyre.frontend.options import compile_options
@@ -62,6 +63,7 @@ def _compiler(kind: str, options: dict[str, Any], is_kept: bool) -> Callable:
         inline_regions(gm)
         add_fake_values(gm)
         narrow_numbers(gm, kind)
+        check_results(gm, kind)
         if kind != "backward":
             view_updated_arguments(gm)
         drop_from_graph(gm)

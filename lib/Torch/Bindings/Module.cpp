@@ -191,6 +191,7 @@ static void initFallbackBindings(py::module &m) {
         "ATen operator -> times it ran on the CPU for spyre tensors.");
   m.def("reset_fallback_report", &resetFallbackReport);
   m.def("record_fallback", &recordFallback, py::arg("operator_name"),
+        py::arg("reason") = "it has no spyre kernel",
         "Counts a CPU run of an operator; the first one warns.");
   m.def("set_source_line", &setSourceLine, py::arg("file"), py::arg("line"),
         "The user's line that warnings of fallbacks are about; \"\" for none.");

@@ -214,7 +214,8 @@ PyObject *fallbackWarning() {
   return type;
 }
 
-void recordFallback(const std::string &operatorName) {
+void recordFallback(const std::string &operatorName,
+                    const std::string &reason) {
   {
     std::lock_guard<std::mutex> lock(report().mutex);
     ++report().counts[operatorName];
@@ -222,9 +223,8 @@ void recordFallback(const std::string &operatorName) {
   // How often it is shown, or whether it is an error, is for Python's filters
   // to say. TORCH_WARN becomes a Python warning only under a handler, which
   // operators called through torch.ops, as compiled graphs do, do not have.
-  std::string message = operatorName +
-                        " is falling back to cpu: it has no spyre kernel and "
-                        "runs on the CPU; "
+  std::string message = operatorName + " is falling back to cpu: " + reason +
+                        " and runs on the CPU; "
                         "torch_spyre.fallback_report() counts such calls";
   pybind11::gil_scoped_acquire gil;
   const auto &[file, line] =

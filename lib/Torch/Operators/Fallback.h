@@ -33,7 +33,8 @@ PyObject *fallbackWarning();
 /// Counts a run of an ATen operator ("aten::sort.stable") on the CPU on behalf
 /// of spyre tensors, and warns. Used by the boxed fallback, by eager kernels
 /// that compute on the CPU and by compiled graphs with CPU parts.
-void recordFallback(const std::string &operatorName);
+void recordFallback(const std::string &operatorName,
+                    const std::string &reason = "it has no spyre kernel");
 
 /// The line of the user's code that this thread's warnings are about; an empty
 /// file: that of the running Python code.

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from torch_spyre.frontend import host_numbers
+from torch_spyre.frontend import host_dtypes, host_numbers
 from torch_spyre.frontend.importer import TensorSpec, has_row, is_view
 from torch_spyre.frontend.parts import (
     CompiledStep,
@@ -182,17 +182,14 @@ class CompiledFunction:
                     card = own
                 current[node] = None
             else:
+                step = self._other_step(node, metas)
                 # What depends on nothing in the part it stands in comes before that.
                 if not (
-                    (node.op == "get_attr" or host_numbers.runs_on_host(node, metas))
+                    _has_no_effects(step, metas)
                     and current.keys().isdisjoint(node.all_input_nodes)
                 ):
                     flush()
-                steps.append(
-                    _AttributeStep(node, self.gm)
-                    if node.op == "get_attr"
-                    else EagerStep(node)
-                )
+                steps.append(step)
         flush()
         compiled = [s for s in steps if isinstance(s, CompiledStep)]
         for number, step in enumerate(compiled):
@@ -206,6 +203,14 @@ class CompiledFunction:
             len(steps) - len(compiled),
         )
         return steps
+
+    def _other_step(self, node: Node, metas: dict[Node, Any]) -> Any:
+        """The step of a node that programs do not compute."""
+        if node.op == "get_attr":
+            return _AttributeStep(node, self.gm)
+        if host_dtypes.runs_on_cpu(node, metas):
+            return host_dtypes.CpuStep(node, metas[node])
+        return EagerStep(node)
 
     @staticmethod
     def _is_size(node: Node, metas: dict[Node, Any]) -> bool:
@@ -223,7 +228,7 @@ class CompiledFunction:
         """The nodes that programs may compute; their rows may still refuse them."""
         candidates: set[Node] = set()
         for node in self.nodes:
-            if node.op != "call_function":
+            if node.op != "call_function" or host_dtypes.runs_on_cpu(node, metas):
                 continue
             if node.target is operator.getitem:
                 is_candidate = node.args[0] in candidates
@@ -282,6 +287,13 @@ _SIZES = {
     aten.sym_storage_offset.default,
     aten.sym_numel.default,
 }
+
+
+def _has_no_effects(step: Any, metas: dict[Node, Any]) -> bool:
+    """Whether a step may run earlier, when what it takes is there."""
+    return isinstance(
+        step, (_AttributeStep, host_dtypes.CpuStep)
+    ) or host_numbers.runs_on_host(step.node, metas)
 
 
 def _has_symbols(value: Any) -> bool:

@@ -25,7 +25,7 @@ def narrow_numbers(gm: GraphModule, kind: str) -> None:
     A forward graph may keep one for the ``kind`` "backward".
     """
     wide = [node for node in gm.graph.nodes if _is_wide(node.meta.get("val"))]
-    returned = set(_returned(gm, kind))
+    returned = set(returned_to_user(gm, kind))
     ops = ("call_function", "placeholder") if kind == "backward" else ("call_function",)
     if any(node.op not in ops or node in returned for node in wide):
         return
@@ -39,7 +39,7 @@ def narrow_numbers(gm: GraphModule, kind: str) -> None:
                 node.replace_input_with(number, _narrowed_before(node, number))
 
 
-def _returned(gm: GraphModule, kind: str) -> Sequence[Any]:
+def returned_to_user(gm: GraphModule, kind: str) -> Sequence[Any]:
     """What a graph returns to the user: a forward graph's results come first."""
     results = gm.graph.output_node().args[0]
     context = TracingContext.try_get()

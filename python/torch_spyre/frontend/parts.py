@@ -528,17 +528,22 @@ class EagerStep:
         node = self.node
         args = torch.fx.map_arg(node.args, env.__getitem__)
         kwargs = torch.fx.map_arg(node.kwargs, env.__getitem__)
-        _C.set_source_line(*_user_line(node))
-        try:
-            env[node] = node.target(*args, **kwargs)
-        except Exception as error:
-            # Python 3.10 has no notes.
-            if hasattr(error, "add_note"):
-                file, line = _user_line(node)
-                error.add_note(f"{node.target} was called at {file}, line {line}")
-            raise
-        finally:
-            _C.set_source_line("", 0)
+        env[node] = call_at_line(node, node.target, args, kwargs)
+
+
+def call_at_line(node: Node, function: Any, args: Any, kwargs: Any) -> Any:
+    """What a node calls; warnings and errors name the user's line."""
+    _C.set_source_line(*_user_line(node))
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        # Python 3.10 has no notes.
+        if hasattr(error, "add_note"):
+            file, line = _user_line(node)
+            error.add_note(f"{node.target} was called at {file}, line {line}")
+        raise
+    finally:
+        _C.set_source_line("", 0)
 
 
 def _tensors(meta: Any) -> Iterator[torch.Tensor]:
