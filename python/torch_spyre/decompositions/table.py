@@ -54,6 +54,7 @@ _NORMS = [
     _aten._batch_norm_with_update_functional.default,
     _aten._native_batch_norm_legit.no_stats,
     _aten._native_batch_norm_legit_functional.default,
+    _aten.native_batch_norm.default,
     _aten.batch_norm_backward.default,
     _aten.native_batch_norm_backward.default,
 ]

@@ -68,6 +68,7 @@ _KERNELS: dict[str, Callable] = {
     "_unique": selection.unique,
     "_unique2": selection.unique2,
     "_unsafe_index_put": masks.index_put,
+    "batch_norm_update_stats": running.update_stats,
     "index.Tensor": masks.index,
     "index_put": masks.index_put,
     "index_put_": masks.index_put_,
@@ -88,8 +89,8 @@ _KERNELS: dict[str, Callable] = {
     "unique_dim": selection.unique_dim,
     "unique_dim_consecutive": selection.unique_dim_consecutive,
 }
-#: Before any program: PyTorch composes them of others, or they have no tensor from
-#: which the fallback would know the device.
+#: Before any program: PyTorch composes them of others, they have no tensor from which
+#: the fallback would know the device, or they write what their schemas do not name.
 _ALWAYS: dict[str, Callable] = {
     "_efficientzerotensor": _zeros,
     "_nested_tensor_from_mask": padded_rows.from_mask,
@@ -100,6 +101,7 @@ _ALWAYS: dict[str, Callable] = {
     "bincount.out": stored(histogram.bincount),
     "histc": histogram.histc,
     "histc.out": stored(histogram.histc),
+    "native_batch_norm": running.native_batch_norm,
 }
 #: Programs, where PyTorch would call the variant that writes arguments.
 _PROGRAMS = (

@@ -2,6 +2,9 @@
 """Batch norms that update the running statistics among their arguments.
 
 PyTorch's functional variants have programs, and give the new statistics as results.
+``aten.native_batch_norm``, of which ``nn.BatchNorm`` is made, and
+``aten.batch_norm_update_stats`` write the statistics although their schemas do not say
+so: a program or a run on the CPU would leave the statistics as they are.
 """
 
 from __future__ import annotations
@@ -55,3 +58,53 @@ def batch_norm_with_update(
         x, weight, bias, running_mean, running_var, momentum, eps
     )
     return _store(results, running_mean, running_var)
+
+
+def native_batch_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``aten.native_batch_norm``: the norm of ``[N, C, ...]``, and, while training, per
+    channel its mean and one by its deviation.
+    """
+    if running_mean is None and running_var is None:
+        return aten._native_batch_norm_legit.no_stats(
+            x, weight, bias, training, momentum, eps
+        )
+    if running_mean is None or running_var is None:
+        raise ValueError(
+            "running_mean and running_var must either both be None or neither be None"
+        )
+    if not training:
+        return aten._native_batch_norm_legit_no_training.default(
+            x, weight, bias, running_mean, running_var, momentum, eps
+        )
+    return batch_norm(
+        x, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+
+
+def update_stats(
+    x: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+) -> tuple[Tensor, Tensor]:
+    """``aten.batch_norm_update_stats``: mean and biased variance per channel."""
+    dims = [d for d in range(x.dim()) if d != 1]
+    var, mean = torch.var_mean(x, dims, correction=0)
+    count = x.numel() // max(x.shape[1], 1)
+    if running_mean is not None:
+        running_mean.lerp_(mean.to(running_mean.dtype), momentum)
+    if running_var is not None:
+        unbiased = var * (count / (count - 1) if count > 1 else float("nan"))
+        running_var.lerp_(unbiased.to(running_var.dtype), momentum)
+    if running_mean is not None:
+        return mean.to(running_mean.dtype), var.to(running_mean.dtype)
+    return mean, var
