@@ -49,6 +49,12 @@ def token(x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
     return F.scaled_dot_product_attention(q, *heads(x, 2))
 
 
+def within_chunks(x: torch.Tensor, count: int = 32) -> torch.Tensor:
+    """Products of the rows of each chunk, the last one filled up with zeros."""
+    chunks = F.pad(x, (0, 0, 0, -x.shape[0] % count)).view(-1, count, x.shape[1])
+    return torch.relu(chunks @ chunks.transpose(1, 2)) @ chunks
+
+
 #: Functions of rows, and the number of columns.
 FUNCTIONS: dict[str, tuple[Callable[..., torch.Tensor], int, list[tuple[int, ...]]]] = {
     "pointwise": (lambda x: torch.relu(x * 2 + 1) * x, 256, []),
@@ -98,6 +104,13 @@ FUNCTIONS: dict[str, tuple[Callable[..., torch.Tensor], int, list[tuple[int, ...
     "attention of 4 narrow heads": (prompt(4, 32), 384, []),
     "attention of 12 heads": (prompt(12), 2304, []),
     "attention of 16 heads": (prompt(16, 128), 6144, []),
+    "products within chunks": (within_chunks, 256, []),
+    "every second row": (lambda x: torch.exp(x[::2]), 256, []),
+    "convolution in steps": (
+        lambda x, w: F.conv1d(x.t()[None], w, stride=2, padding=1),
+        256,
+        [(128, 256, 3)],
+    ),
     "attention of a token": (token, 1024, [(1, 8, 1, 64)]),
 }
 
