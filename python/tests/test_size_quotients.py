@@ -2,6 +2,7 @@
 """One program for many sizes: what is divided, padded to multiples, or read in steps."""
 
 import itertools
+import math
 
 import pytest
 import sympy
@@ -40,6 +41,16 @@ def halves(x):
     return x[:half] + x[-half:]
 
 
+def halves_joined(x):
+    first, second = torch.cat((x, x + 1)).chunk(2)
+    return first * second
+
+
+def between_halves(x):
+    half = x.shape[0] // 2
+    return F.pad(x, (0, 0, half, x.shape[0] - half))
+
+
 #: Functions of a matrix, the dimension whose size varies, the least of its sizes, how
 #: many symbols programs have, and how many graphs Dynamo: it has one for even sizes, or
 #: for those that need no padding.
@@ -62,6 +73,18 @@ FUNCTIONS = {
         ),
         *(1, 10, 3, 4),
     ),
+    "as many rows as a quotient that is rounded up": (
+        lambda x: x[: math.ceil(x.shape[0] / 4)] * 2,
+        *(0, 3, 2, 1),
+    ),
+    "before, to a multiple": (
+        lambda x: F.pad(x, (0, 0, -x.shape[0] % 8, 0)) + 1,
+        *(0, 3, 2, 1),
+    ),
+    "between halves": (between_halves, 0, 3, 2, 1),
+    "halves joined": (halves_joined, 0, 3, 1, 1),
+    "rows of a third": (lambda x: x[: x.shape[0] // 3 + 1].sum(0), 0, 4, 2, 1),
+    "rolled by half": (lambda x: x.roll(x.shape[0] // 2, 0), 0, 4, 2, 1),
     "pooled": (lambda x: F.avg_pool1d(x[None], 3, 2, 1), 1, 3, 2, 2),
 }
 SIZES = (130, 31, 63, 64, 65, 202, 203, 511)

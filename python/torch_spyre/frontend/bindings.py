@@ -155,6 +155,14 @@ class Binding:
                     self._cut_for(value.node.expr, is_strict)
         return bool(self._cuts)
 
+    def divide_exactly(self, symbol: sympy.Symbol, divisor: int) -> bool:
+        """Makes a symbol of the quotient of a size of the graph's in place of the size,
+        which is a multiple of the divisor; False if it may not be.
+        """
+        return symbol in self._numbers and self._cut(
+            Cut(symbol, divisor, divisor - 1), is_strict=True
+        )
+
     def _cut_for(self, expr: Any, is_strict: bool) -> None:
         """Cuts own symbols until an expression has no quotients, or none helps."""
         while len(self._cuts) < _MOST_CUTS:
@@ -307,7 +315,7 @@ class Binding:
     def _expr(self, value: Any) -> Any:
         if isinstance(value, SYMBOLIC):
             value = value.node.expr
-        if not isinstance(value, sympy.Expr):
+        if not isinstance(value, sympy.Basic):
             return sympy.Integer(value)
         expr = value.xreplace(self._stands)
         if self._cuts:

@@ -14,9 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy
-from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
+from torch.utils._sympy.functions import (
+    CeilToInt,
+    FloorDiv,
+    IntTrueDiv,
+    Mod,
+    PythonMod,
+)
 
-QUOTIENTS = (FloorDiv, Mod, PythonMod)
+QUOTIENTS = (FloorDiv, Mod, PythonMod, CeilToInt)
 
 #: The least and the largest value of a symbol, which are at least 1.
 Range = Callable[[sympy.Symbol], tuple[int, int]]
@@ -46,6 +52,12 @@ def without_quotients(expr: Any, range_of: Range) -> Any:
     """An equal expression without quotients and remainders. Raises CutNeeded."""
     if not expr.has(*QUOTIENTS):
         return expr
+    if isinstance(expr, CeilToInt):
+        (quotient,) = expr.args
+        if not isinstance(quotient, IntTrueDiv):
+            raise CutNeeded
+        dividend, divisor = quotient.args
+        return -without_quotients(FloorDiv(-dividend, divisor), range_of)
     if isinstance(expr, QUOTIENTS):
         dividend, divisor = expr.args
         divisor = without_quotients(divisor, range_of)

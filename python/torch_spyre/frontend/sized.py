@@ -27,7 +27,13 @@ from torch_spyre.frontend import (
     trace,
 )
 from torch_spyre.frontend.bindings import Binding
-from torch_spyre.frontend.homes import home_as_traced, is_part, span_of
+from torch_spyre.frontend.homes import (
+    Straddle,
+    home_as_traced,
+    is_part,
+    span_of,
+    straddle_of,
+)
 from torch_spyre.frontend.importer import (
     Constant,
     Importer,
@@ -136,6 +142,9 @@ class SizedStep(CompiledStep):
     is_merged: bool = False
     #: The sizes of the last call that found no program.
     last: tuple[int, ...] | None = None
+    #: What the inputs of that call walk several dimensions of, and the homes' sizes.
+    straddles: dict[Node, Straddle] = field(default_factory=dict)
+    homes: dict[Node, tuple[int, ...]] = field(default_factory=dict)
     #: Calls for which no program for many sizes could be made.
     failures: int = 0
     #: Steps for one size each.
@@ -220,9 +229,13 @@ class SizedStep(CompiledStep):
         if symbols.is_stepped:
             yield from self._stepped_bindings(sizes)
             return
+        self._find_straddles(inputs)
         # Inputs that are parts of their storages, and how many elements these have.
         parts = [
-            (self.metas[node], span_of(tensor, self.metas[node]))
+            (
+                self.metas[node],
+                span_of(tensor, self.metas[node], self.straddles.get(node)),
+            )
             for node, tensor in zip(self.inputs, inputs, strict=True)
             if is_part(tensor)
         ]
@@ -244,41 +257,67 @@ class SizedStep(CompiledStep):
             if fixed in tried:
                 continue
             tried.add(fixed)
-            for is_divided, is_strict in ((False, False), (True, False), (True, True)):
-                yield from self._bindings_with(
-                    sizes, fixed, is_divided, is_strict, parts
-                )
+            for divide in self._divisions(fixed):
+                yield from self._bindings_with(sizes, fixed, divide, parts)
+
+    def _divisions(self, fixed: frozenset[Any]) -> Iterator[Callable[[Binding], bool]]:
+        """What makes symbols of quotients in a binding, where there are some: of sizes
+        of which homes take part, none, and two ways for what the graph divides.
+        """
+        assert self.symbols is not None
+        straddled = {
+            self.metas[node].shape[s.dim].node.expr: s.divisor
+            for node, s in self.straddles.items()
+            if s.divisor > 1 and isinstance(self.metas[node].shape[s.dim], torch.SymInt)
+        }
+        divided = straddled.keys() & (self.symbols.all() - fixed)
+        if divided:
+            yield lambda binding: all(
+                [
+                    binding.divide_exactly(symbol, straddled[symbol])
+                    for symbol in divided
+                ]
+            )
+        yield lambda binding: True
+        metas = list(self.metas.values())
+        yield lambda binding: binding.divide(metas, is_strict=False)
+        yield lambda binding: binding.divide(metas, is_strict=True)
 
     def _bindings_with(
         self,
         sizes: tuple[int, ...],
         fixed: frozenset[Any],
-        is_divided: bool,
-        is_strict: bool,
+        divide: Callable[[Binding], bool],
         parts: list[tuple[Any, Any]],
     ) -> Iterator[tuple[Binding, bool]]:
-        """The same with symbols that are ``fixed``; if it ``is_divided``, with symbols
-        for quotients and remainders of the others, where the graph has some.
-        ``Binding.divide`` says what ``is_strict`` means.
-        """
+        """The same with symbols that are ``fixed``, and others that are divided."""
         assert self.symbols is not None
         apart, equal = (
             self.symbols.bind(sizes, self.classes, is_merged, fixed)
             for is_merged in (False, True)
         )
-        metas = list(self.metas.values())
         if not apart.symbols:
             return
         for binding in (apart, equal):
-            if is_divided and not binding.divide(metas, is_strict):
+            if not divide(binding):
                 return
             for padding in self._paddings():
                 binding.keep_sign(padding)
-            binding.narrow(metas, parts)
+            binding.narrow(list(self.metas.values()), parts)
         if not self.is_merged:
             yield apart, False
         if self.is_merged or len(equal.symbols) < len(apart.symbols):
             yield equal, True
+
+    def _find_straddles(self, inputs: list[Any]) -> None:
+        """Which inputs walk several dimensions of homes, and which of these vary."""
+        self.straddles.clear()
+        for node, tensor in zip(self.inputs, inputs, strict=True):
+            if is_part(tensor):
+                found = straddle_of(tensor, self.homes.get(node))
+                self.homes[node] = tuple(_C.tensor_info(tensor)[2])
+                if found is not None:
+                    self.straddles[node] = found
 
     def _smallest(
         self, sizes: tuple[int, ...], unchanged: frozenset[Any]
@@ -492,13 +531,16 @@ class SizedStep(CompiledStep):
             return StorageSpec(
                 spec.dtype, traced.sizes, traced.strides, layout, room=rows
             )
-        home = home_as_traced(
-            spec.home_sizes,
-            spec.home_strides,
-            actual.sizes,
-            actual.strides,
-            traced.sizes,
-        )
+        node = self.inputs[first]
+        straddle = self.straddles.get(node)
+        shape = self.metas[node].shape
+        lying = spec.home_sizes, spec.home_strides, actual.sizes, actual.strides
+        try:
+            home = home_as_traced(*lying, shape, straddle)
+            home = tuple(tuple(importer.number_of(n) for n in part) for part in home)
+        except _C.UnsupportedOp:
+            # What divides is no number in this program.
+            home = home_as_traced(*lying, traced.sizes)
         return StorageSpec(spec.dtype, *home, spec.layout)
 
     def _input_spec(

@@ -58,7 +58,7 @@ func.func @other(%x: memref<256x64xf16, #l> {spyre_graph.size_map = #rows},
 #rows = affine_map<()[s, t] -> (s, 64)>
 #some = affine_map<()[s, t] -> (t, 64)>
 
-// What is written last is not all that is there.
+// More is written than what was there at first.
 func.func @twice(%x: memref<256x64xf16, #l> {spyre_graph.size_map = #rows},
                  %y: memref<256x64xf16, #l> {spyre_graph.size_map = #some})
     attributes {spyre_graph.pool_size = 32768 : i64,
@@ -92,6 +92,28 @@ func.func @filled(%x: memref<192x64xf16, #l> {spyre_graph.size_map = #rows},
   spyre_graph.neg ins(%x : memref<192x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 192, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 1], chunks = [192, 64], chunk_map = #rows>}
   spyre_graph.fill outs(%b : memref<256x64xf16, #l>) {immediates = [0.0 : f32], maps = [#id], extents = array<i64: 256, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64]>}
   spyre_graph.abs ins(%b : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[q, r] -> (q * 64 + r - 64, 64)>
+#blocks = affine_map<()[q, r] -> (q * 64, 64)>
+
+// Blocks are filled, and hold rows then: at the largest sizes, all of them do.
+func.func @blocks(%x: memref<512x64xf16, #l> {spyre_graph.size_map = #rows},
+                  %y: memref<512x64xf16, #l> {spyre_graph.size_map = #blocks})
+    attributes {spyre_graph.pool_size = 65536 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"q", 1 to 8>, #spyre_graph.symbol<"r", 1 to 64>]} {
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<512x64xf16, #l>
+  spyre_graph.fill outs(%b : memref<512x64xf16, #l>) {immediates = [0.0 : f32], maps = [#id], extents = array<i64: 512, 64>, extent_map = #blocks, division = #spyre_graph.division<splits = [1, 1], chunks = [512, 64], chunk_map = #blocks>}
+  spyre_graph.neg ins(%x : memref<512x64xf16, #l>) outs(%b : memref<512x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 512, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 1], chunks = [512, 64], chunk_map = #rows>}
+  spyre_graph.abs ins(%b : memref<512x64xf16, #l>) outs(%y : memref<512x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 512, 64>, extent_map = #blocks, division = #spyre_graph.division<splits = [1, 1], chunks = [512, 64], chunk_map = #blocks>}
+  // SG-PLAN-C13
+  // expected-error @+1 {{where q is 8 and r is 63, accesses coordinates of dimension 0 of operand 0 beyond its 511 elements}}
+  spyre_graph.abs ins(%x : memref<512x64xf16, #l>) outs(%y : memref<512x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 512, 64>, extent_map = #blocks, division = #spyre_graph.division<splits = [1, 1], chunks = [512, 64], chunk_map = #blocks>}
   return
 }
 

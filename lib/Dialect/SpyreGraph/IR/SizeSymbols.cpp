@@ -344,10 +344,12 @@ spyre_graph::getFilledSizes(Value buffer) {
   if (!alloc)
     return std::nullopt;
   Operation *first = nullptr;
+  bool grows = false;
   for (OpOperand &use : buffer.getUses()) {
     auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
     if (op && !op.isDpsInit(&use))
       continue;
+    grows |= op && op.getInitOffset();
     // What is not an operation of the device may write, too.
     Operation *writer =
         alloc->getBlock()->findAncestorOpInBlock(*use.getOwner());
@@ -357,7 +359,11 @@ spyre_graph::getFilledSizes(Value buffer) {
   auto op = dyn_cast_or_null<SpyreOpInterface>(first);
   if (!op || op.getSpyreInit() != buffer || !fillsInit(op))
     return std::nullopt;
-  return getWrittenSizes(op);
+  SmallVector<AffineExpr> sizes = getWrittenSizes(op);
+  // What is joined behind something that varies is no part of it.
+  if (grows && !llvm::all_of(sizes, llvm::IsaPred<AffineConstantExpr>))
+    return std::nullopt;
+  return sizes;
 }
 
 bool spyre_graph::isFilledFirst(Value buffer) {
