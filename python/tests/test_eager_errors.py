@@ -55,3 +55,87 @@ def test_lines_between_ends_that_integers_lack(is_compiled):
         assert torch.equal(found, line(*call, torch.int32, "cpu"))
     found = run(-3, 7, 6, torch.uint8, "spyre").cpu()
     assert torch.equal(found, line(-3, 7, 6, torch.uint8, "cpu"))
+
+
+#: What operators write, where it shares memory with an operand ``f``, of floats, or
+#: ``i``, of indices.
+SHARED = {
+    "bernoulli": lambda f, i: torch.bernoulli(f[0], out=f.view(-1)[1:5]),
+    "cat": lambda f, i: torch.cat([f[:2], f[:2]], out=f),
+    "cross": lambda f, i: torch.cross(f[:3], f[1:], 0, out=f[:3]),
+    "expanded": lambda f, i: f[:1].expand(4, 4).add_(1),
+    "expanded fill": lambda f, i: f[:1].expand(4, 4).fill_(7),
+    "expanded range": lambda f, i: torch.arange(4, out=f[0, :1].expand(4)),
+    "gather": lambda f, i: torch.gather(f, 0, i, out=f),
+    "index_add": lambda f, i: f.index_add_(0, i[0], f),
+    "index_copy": lambda f, i: f.index_copy_(0, i[0], f),
+    "index_fill": lambda f, i: i[0].index_fill_(0, i[0], 1),
+    "index_put": lambda f, i: f.index_put_((i[0],), f),
+    "index_reduce": lambda f, i: f.index_reduce_(0, i[0], f, "amax"),
+    "index_select": lambda f, i: torch.index_select(f, 0, i[0], out=f),
+    "kthvalue": lambda f, i: torch.kthvalue(f[:1], 1, 0, out=(f[0], i[0])),
+    "lcm of a part": lambda f, i: torch.lcm(i[:2], i[2:], out=i[1:3]),
+    "masked_select": lambda f, i: torch.masked_select(f, f > -1, out=f.view(-1)),
+    "nonzero": lambda f, i: torch.nonzero(i[0], out=i.view(-1)[:3].view(3, 1)),
+    "pow of itself": lambda f, i: torch.pow(f, f, out=f),
+    "put": lambda f, i: f.put_(i, f),
+    "scatter": lambda f, i: f.scatter_(0, i, f),
+    "scatter into itself": lambda f, i: torch.scatter(f, 0, i, 1.5, out=f),
+    "scatter_add": lambda f, i: f.scatter_add_(0, i, f),
+    "softmax of itself": lambda f, i: torch.softmax(f, 0, out=f),
+    "stack": lambda f, i: torch.stack([f[0]], out=f[:1]),
+    "sum of a part": lambda f, i: torch.add(f[0], 1, out=f.view(-1)[1:5]),
+    "take": lambda f, i: torch.take(f, i, out=f),
+}
+#: Results of other dtypes than those of ``out=``.
+TYPES = {
+    "add": lambda f, i: torch.add(f, 1, out=f.half()),
+    "amax": lambda f, i: torch.amax(f, 0, out=f[0].half()),
+    "argmax": lambda f, i: torch.argmax(f, 0, out=f[0].clone()),
+    "bucketize": lambda f, i: torch.bucketize(i, i[0], out=i.int()),
+    "masked_select": lambda f, i: torch.masked_select(f, f > 3, out=f.half()),
+    "mode": lambda f, i: torch.mode(f, 0, out=(f[0].clone(), i[0].clone()))[0],
+    "mm": lambda f, i: torch.mm(f, f, out=f.half()),
+    "nonzero": lambda f, i: torch.nonzero(i, out=f.clone()),
+    "softmax": lambda f, i: torch.softmax(f, 0, out=f.half()),
+    "sum": lambda f, i: torch.sum(f, 0, out=f[0].half()),
+}
+
+
+def result_of(function, device):
+    floats = torch.arange(16.0).view(4, 4).to(device)
+    indices = torch.tensor([[3, 1, 2, 0]] * 3 + [[0, 2, 1, 3]]).to(device)
+    try:
+        return function(floats, indices).cpu(), floats.cpu(), indices.cpu()
+    except RuntimeError as error:
+        return str(error).split(" ")[0]
+
+
+@pytest.mark.parametrize("functions", [SHARED, TYPES], ids=["shared", "types"])
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_what_operators_may_not_write(functions):
+    count = 0
+    for name, function in functions.items():
+        expected, found = result_of(function, "cpu"), result_of(function, "spyre")
+        if isinstance(expected, str):
+            assert isinstance(found, str), name
+            assert expected != "unsupported" or found == expected, name
+            count += 1
+        else:
+            for one, other in zip(expected, found, strict=True):
+                torch.testing.assert_close(other, one, msg=name)
+    assert 0 < count < len(functions)
+
+
+def test_out_is_on_the_device():
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.bernoulli(torch.ones(3), out=torch.ones(3, device="spyre"))
+
+
+def test_out_of_another_shape_is_resized_with_a_warning():
+    x = torch.tensor([1.0, 0, 3]).to("spyre")
+    for function in (torch.nonzero, lambda x, out: torch.sum(x, 0, out=out)):
+        out = torch.empty(7, dtype=function(x, out=None).dtype, device="spyre")
+        with pytest.warns(UserWarning, match="was resized"):
+            function(x, out=out)
+        assert torch.equal(out.cpu(), function(x.cpu(), out=None))

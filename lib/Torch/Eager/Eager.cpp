@@ -6,10 +6,10 @@
 #include "Eager.h"
 #include "EagerCall.h"
 #include "EagerProgram.h"
+#include "WrittenMemory.h"
 
 #include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
 
-#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <c10/util/irange.h>
 #include <torch/csrc/Dtype.h>
@@ -29,11 +29,13 @@ namespace {
 
 /// Facts about an operator that do not depend on arguments.
 struct OperatorInfo {
+  explicit OperatorInfo(const c10::FunctionSchema &schema)
+      : written(schema), name(c10::toString(schema.operator_name())) {}
+
   /// Whether Python may compile it: 0 or 1, -1 if that is to be asked.
   std::atomic<int> isCandidate = -1;
-  bool writes = false;
-  std::vector<bool> isWritten; ///< per argument
-  std::string name;            ///< "aten::add.Tensor"
+  WrittenMemory written;
+  std::string name; ///< "aten::add.Tensor"
   std::atomic<int64_t> numRuns = 0, numBytes = 0;
 };
 
@@ -110,15 +112,8 @@ OperatorInfo *infoOf(const c10::OperatorHandle &op) {
       known->isCandidate = askCandidate(op);
     return known;
   }
-  auto owned = std::make_unique<OperatorInfo>();
-  OperatorInfo &info = *owned;
-  info.name = c10::toString(op.operator_name());
-  for (const c10::Argument &argument : schema->arguments()) {
-    bool written = argument.alias_info() && argument.alias_info()->isWrite();
-    info.isWritten.push_back(written);
-    info.writes |= written;
-  }
-  info.isCandidate = askCandidate(op);
+  auto owned = std::make_unique<OperatorInfo>(*schema);
+  owned->isCandidate = askCandidate(op);
   std::unique_lock<std::shared_mutex> lock(s.mutex);
   return s.operators.try_emplace(schema, std::move(owned)).first->second.get();
 }
@@ -506,23 +501,15 @@ bool callNativeOn(const c10::OperatorHandle &op,
   } while (!entry);
   if (!entry->graph)
     return false;
-  if (info->writes)
-    for (size_t i : c10::irange(arguments.size())) {
-      if (!info->isWritten[i] || !arguments[i].isTensor())
-        continue;
-      const at::Tensor &written = arguments[i].toTensor();
-      at::assert_no_internal_overlap(written);
-      for (const at::Tensor &tensor : call.tensors)
-        at::assert_no_partial_overlap(written, tensor);
-    }
+  info->written.check(arguments);
   if (part)
     call.part = *part;
   std::vector<at::Tensor> values = runEntry(*entry, call, *info);
   ++info->numRuns;
-  if (info->writes) {
+  if (info->written.any()) {
     size_t numReturns = op.schema().returns().size();
     for (size_t i : c10::irange(arguments.size()))
-      if (info->isWritten[i] && results.size() < numReturns)
+      if (info->written.isWritten(i) && results.size() < numReturns)
         results.push_back(arguments[i]);
   } else {
     for (const ResultSpec &spec : entry->results)

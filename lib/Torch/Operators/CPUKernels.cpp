@@ -205,6 +205,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
          torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
   m.impl("convolution_backward_overrideable",
          torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
+  m.impl("mode.values", torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
 }
 
 TORCH_LIBRARY_IMPL(aten, kHostKernels, m) {

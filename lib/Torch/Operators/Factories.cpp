@@ -6,6 +6,7 @@
 #include "Fallback.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/RangeUtils.h>
 #include <ATen/native/Resize.h>
 #include <torch/library.h>
@@ -173,6 +174,7 @@ bool storeAsLine(at::Tensor &out, int64_t size, Store store) {
 /// fills a tensor of any size, from any start, serves all.
 at::Tensor &arangeOut(const at::Scalar &start, const at::Scalar &end,
                       const at::Scalar &step, at::Tensor &out) {
+  at::assert_no_internal_overlap(out);
   auto countElements = [&] {
     return out.scalar_type() == c10::kLong
                ? at::native::compute_arange_size<int64_t>(start, end, step)

@@ -3,8 +3,8 @@
 #include "../Card/Card.h"
 #include "../Card/Generator.h"
 #include "../Eager/Eager.h"
+#include "../Eager/WrittenMemory.h"
 
-#include <ATen/MemoryOverlap.h>
 #include <ATen/native/CPUFallback.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
@@ -103,10 +103,10 @@ void checkArguments(const c10::OperatorHandle &op,
                     ": expected all tensors to be on the same device, found ",
                     *common, " and ", tensor.device(), " (argument '",
                     argument.name(), "')");
-      if (written && tensor.layout() == c10::kStrided)
-        at::assert_no_internal_overlap(tensor);
     });
   }
+  WrittenMemory(schema).check(
+      c10::ArrayRef<c10::IValue>(arguments).slice(first));
 }
 
 /// The CPU kernel gets a CPU generator derived from the device's.

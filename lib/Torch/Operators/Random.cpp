@@ -11,6 +11,8 @@
 #include "Spyre/Support/Philox.h"
 
 #include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/native/Resize.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -183,6 +185,7 @@ at::Tensor &bernoulli(at::Tensor &self, double p, OptionalGenerator generator) {
 
 at::Tensor &bernoulliTensor(at::Tensor &self, const at::Tensor &p,
                             OptionalGenerator generator) {
+  at::assert_no_partial_overlap(self, p);
   at::Tensor host = p.device().type() == kSpyre ? toHost(p) : p;
   at::Tensor each = host.expand(self.sizes()).to(at::kDouble).contiguous();
   TORCH_CHECK(!each.numel() ||
@@ -196,8 +199,10 @@ at::Tensor &bernoulliTensor(at::Tensor &self, const at::Tensor &p,
 
 at::Tensor &bernoulliOut(const at::Tensor &self, OptionalGenerator generator,
                          at::Tensor &out) {
-  if (out.sizes() != self.sizes())
-    out.resize_(self.sizes());
+  TORCH_CHECK(out.device() == self.device(),
+              "expected all tensors to be on the same device, found ",
+              self.device(), " and ", out.device(), " (argument 'out')");
+  at::native::resize_output(out, self.sizes());
   return bernoulliTensor(out, self, std::move(generator));
 }
 

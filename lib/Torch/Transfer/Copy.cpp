@@ -130,11 +130,21 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination,
   copyToHost(expanded, destination);
 }
 
+/// The elements of an expanded tensor, each once.
+static at::Tensor withoutRepeats(const at::Tensor &tensor) {
+  std::vector<int64_t> sizes = tensor.sizes().vec();
+  for (size_t dim : c10::irange(sizes.size()))
+    if (tensor.stride(dim) == 0)
+      sizes[dim] = 1;
+  return tensor.as_strided(sizes, tensor.strides());
+}
+
 void fillTensor(const at::Tensor &tensor, const c10::Scalar &value) {
   if (tensor.numel() == 0)
     return;
+  if (at::has_internal_overlap(tensor) == at::MemOverlap::Yes)
+    return fillTensor(withoutRepeats(tensor), value);
   SpyreStorageImpl &storage = storageOf(tensor);
-  at::assert_no_internal_overlap(tensor);
   checkBacked(tensor, storage);
   static const c10::OperatorHandle op =
       c10::Dispatcher::singleton().findSchemaOrThrow("aten::fill_", "Scalar");

@@ -198,7 +198,7 @@ def compile_sized(
             metas = _infer(call, arguments, operands)
             if call.written:
                 outs = [arguments[i] for i in call.written]
-                check_written(outs, metas)
+                check_written(call, arguments, metas)
                 if any(differ_in_size(o, m) for o, m in zip(outs, metas, strict=True)):
                     return None  # compile_call() resizes them
                 _check_sizes(arguments, call, operands, metas)
@@ -241,7 +241,7 @@ def _compile(call: Call, arguments: list[Any], shifts: list[int], generic: bool)
     metas = _infer(call, arguments, operands)
     if call.written:
         outs = [arguments[i] for i in call.written]
-        check_written(outs, metas)
+        check_written(call, arguments, metas)
         if not call.is_out:
             check_updated(outs, metas)
         elif resize_written(outs, metas):

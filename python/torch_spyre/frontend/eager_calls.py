@@ -225,8 +225,9 @@ def check_updated(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> None:
             )
 
 
-def check_written(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> None:
+def check_written(call: Call, arguments: list[Any], metas: list[Any]) -> None:
     """Raises UnsupportedOp unless the results can be stored in these arguments."""
+    outs = [arguments[i] for i in call.written]
     if len(outs) != len(metas) or not all(isinstance(m, torch.Tensor) for m in metas):
         raise _C.UnsupportedOp(
             f"it stores into {len(outs)} arguments, but has {len(metas)} results"
@@ -236,6 +237,43 @@ def check_written(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> None:
             raise _C.UnsupportedOp("it stores into a list of tensors")
         if not torch.can_cast(meta.dtype, out.dtype):
             raise _C.UnsupportedOp(f"{meta.dtype} cannot be stored as {out.dtype}")
+    if call.is_out and not call.is_factory:
+        _check_types(call, arguments, outs, metas)
+
+
+def _check_types(
+    call: Call, arguments: list[Any], outs: list[torch.Tensor], metas: list[Any]
+) -> None:
+    """Raises UnsupportedOp if the CPU refuses ``out=`` of other types than the results.
+
+    Some operators convert what they store, others do not: the CPU is asked, by a call
+    on zeros.
+    """
+    if all(o.dtype == m.dtype for o, m in zip(outs, metas, strict=True)):
+        return
+    values = cpu_zeros(arguments)
+    for index, meta in zip(call.written, metas, strict=True):
+        sizes = cpu_zeros(list(meta.shape))
+        values[index] = torch.zeros(sizes, dtype=arguments[index].dtype)
+    namespace, name, overload = call.name.split(".")
+    op = getattr(getattr(getattr(torch.ops, namespace), name), overload)
+    try:
+        by_places(op, op)(*values)
+    except RuntimeError as error:
+        raise _C.UnsupportedOp(f"the CPU refuses it: {error}") from error
+
+
+def cpu_zeros(value: Any) -> Any:
+    """What stands for an argument: zeros of the CPU for a tensor of the device."""
+    if isinstance(value, (list, tuple)):
+        return [cpu_zeros(v) for v in value]
+    if isinstance(value, torch.device):
+        return torch.device("cpu")
+    if isinstance(value, torch.SymInt):
+        return value.node.hint
+    if not is_spyre(value):
+        return value
+    return torch.zeros([cpu_zeros(s) for s in value.shape], dtype=value.dtype)
 
 
 def resize_written(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> bool:

@@ -22,7 +22,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_spyre import _C, extensions
-from torch_spyre.frontend.eager_calls import Call
+from torch_spyre.frontend.eager_calls import Call, cpu_zeros
 from torch_spyre.frontend.importer import RefusedNode
 
 #: In what PyTorch says of a number that a type does not have.
@@ -41,7 +41,7 @@ def check_numbers(call: Call, arguments: list[Any], metas: list[Any]) -> None:
     if not _has_beyond(op, values, [*arguments, metas]):
         return
     dtype = arguments[call.written[0]].dtype if call.is_factory else None
-    _ask_cpu(lambda: call.invoke(_of_cpu(values), dtype, "cpu"))
+    _ask_cpu(lambda: call.invoke(cpu_zeros(values), dtype, "cpu"))
 
 
 def check_node(node: Node, metas: Mapping[Node, Any]) -> None:
@@ -60,8 +60,8 @@ def check_node(node: Node, metas: Mapping[Node, Any]) -> None:
     if not _has_beyond(node.target, values, [*values, metas[node]]):
         return
     try:
-        named = {name: _of_cpu(value) for name, value in kwargs.items()}
-        _ask_cpu(lambda: node.target(*_of_cpu(args), **named))
+        named = {name: cpu_zeros(value) for name, value in kwargs.items()}
+        _ask_cpu(lambda: node.target(*cpu_zeros(args), **named))
     except _C.UnsupportedOp as error:
         raise RefusedNode(node, str(error)) from error
 
@@ -117,18 +117,3 @@ def _is_beyond(value: Any, largest: float) -> bool:
     if not isinstance(value, (int, float)):
         return False
     return math.isfinite(value) and abs(value) > largest
-
-
-def _of_cpu(value: Any) -> Any:
-    """What stands for an argument: zeros for a tensor of the device."""
-    if isinstance(value, (list, tuple)):
-        return [_of_cpu(v) for v in value]
-    if isinstance(value, torch.device):
-        return torch.device("cpu")
-    if isinstance(value, torch.SymInt):
-        return value.node.hint
-    if not isinstance(value, torch.Tensor):
-        return value
-    if _is_number(value) and not isinstance(value, FakeTensor):
-        return value
-    return torch.zeros([_of_cpu(s) for s in value.shape], dtype=value.dtype)

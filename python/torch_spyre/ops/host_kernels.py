@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._prims_common.wrappers import _maybe_resize_out
 
 from torch_spyre import _C
 from torch_spyre.decompositions import histogram, selection
@@ -23,18 +24,18 @@ aten = torch.ops.aten
 _KEY = "PrivateUse3"
 
 
-def stored(function: Callable) -> Callable:
-    """The ``out=`` variant of a kernel with one result."""
+def stored(function: Callable, converts: bool = False) -> Callable:
+    """The ``out=`` variant of a kernel with one result.
+
+    Its dtype is that of the result, unless the operator ``converts``, on the CPU, too.
+    """
 
     def call(*args: Any, out: Tensor, **kwargs: Any) -> Tensor:
         result = function(*args, **kwargs)
-        if not torch.can_cast(result.dtype, out.dtype):
-            raise RuntimeError(
-                f"result type {result.dtype} can't be cast to the desired output "
-                f"type {out.dtype}"
-            )
-        if out.shape != result.shape:
-            out.resize_(result.shape)
+        can_cast = converts and torch.can_cast(result.dtype, out.dtype)
+        if result.dtype != out.dtype and not can_cast:
+            raise RuntimeError(f"expected out= of {result.dtype}, found {out.dtype}")
+        _maybe_resize_out(out, result.shape)
         return out.copy_(result)
 
     return call
@@ -79,11 +80,11 @@ _KERNELS: dict[str, Callable] = {
     "nonzero": selection.nonzero,
     "nonzero.out": stored(selection.nonzero),
     "normal.Tensor_Tensor": random.normal_of_both,
-    "normal.Tensor_Tensor_out": stored(random.normal_of_both),
+    "normal.Tensor_Tensor_out": stored(random.normal_of_both, converts=True),
     "normal.Tensor_float": random.normal_of_means,
-    "normal.Tensor_float_out": stored(random.normal_of_means),
+    "normal.Tensor_float_out": stored(random.normal_of_means, converts=True),
     "normal.float_Tensor": random.normal_of_stds,
-    "normal.float_Tensor_out": stored(random.normal_of_stds),
+    "normal.float_Tensor_out": stored(random.normal_of_stds, converts=True),
     "repeat_interleave.Tensor": selection.repeat_interleave,
     "unique_consecutive": selection.unique_consecutive,
     "unique_dim": selection.unique_dim,
