@@ -210,6 +210,17 @@ def test_booleans():
     check(cases(elements, [300, 0.5, -0.5, 0, float("nan")]), x)
 
 
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_powers_of_booleans():
+    x = torch.tensor([True, False] * 33)
+    for n in (True, False, 2, 2.5):
+        assert_exact((x.to("spyre") ** n).cpu(), x**n, str(n))
+    for power in (lambda x: x**x, lambda x: True**x):
+        for device in ("cpu", "spyre"):
+            with pytest.raises(RuntimeError, match="not implemented for 'Bool'"):
+                power(x.to(device))
+
+
 def test_what_the_cpu_refuses():
     x, b = integers(torch.int8), torch.tensor([True, False])
     functions = {

@@ -60,6 +60,12 @@ for _names, _taken in _ONE_OF_THEM.items():
 OF_OPERANDS = {**_of(_NO_BOOL_GIVEN, _BOOL), **_of(_NEITHER_GIVEN, _ALL)}
 
 
+def _is_bool(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return value.dtype == torch.bool
+    return isinstance(value, bool)
+
+
 def check_dtypes(op: OpOverload, arguments: list[Any], metas: list[Any]) -> None:
     """Raises UnsupportedOp for a call that the CPU refuses for its dtype.
 
@@ -68,6 +74,8 @@ def check_dtypes(op: OpOverload, arguments: list[Any], metas: list[Any]) -> None
     is_own = op in extensions.decompositions() or extensions.lowering_of(str(op))
     if op.namespace != "aten" or is_own:
         return
+    if op.overloadpacket is torch.ops.aten.pow and all(map(_is_bool, arguments[:2])):
+        raise _C.UnsupportedOp("PyTorch infers integers where the CPU has booleans")
     name = str(op).removeprefix("aten.").removesuffix(".default")
     packet = name.split(".")[0]
     if packet in OF_OPERANDS:
