@@ -243,6 +243,12 @@ def rotated(x):
     return torch.view_as_real(pairs * turns).flatten(1) + 1
 
 
+def filtered(x):
+    """A Fourier layer."""
+    kept = torch.fft.rfft(x * 2)[:, :3]
+    return torch.fft.irfft(kept, n=8) + kept.abs().sum()
+
+
 def ordered(x):
     """An operator of several results, one of which the device can hold."""
     found, places = x.double().sort(1)
@@ -250,7 +256,7 @@ def ordered(x):
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("function", [positions, rotated, ordered])
+@pytest.mark.parametrize("function", [positions, rotated, filtered, ordered])
 def test_dtypes_that_the_device_lacks_inside_of_a_graph(function, dynamic):
     f = compiled(function, dynamic=dynamic)
     for rows in (5, 6):
