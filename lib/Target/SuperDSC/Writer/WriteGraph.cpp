@@ -574,7 +574,8 @@ FailureOr<BundleProgram> GraphWriter::run() {
         "SuperDSC cannot express a pool of more than 16 GiB"));
   if (!function.getBody().hasOneBlock() || function.getNumResults() != 0)
     return FailureOr<BundleProgram>(
-        function.emitError("must be planned: one block and no results"));
+        function.emitError("is not planned: expected one block and no results; "
+                           "run --spyre-pipeline=to-ktir=false first"));
   if (failed(describeSizes()) || failed(describeArguments()) ||
       failed(collect(function.front(), nodes, /*executions=*/1)))
     return failure();
@@ -602,9 +603,11 @@ spyre::superdsc::writeGraph(ModuleOp module, const WriteOptions &options) {
   for (func::FuncOp function : module.getOps<func::FuncOp>())
     if (!function.isExternal())
       functions.push_back(function);
-  if (functions.size() != 1)
-    return FailureOr<BundleProgram>(module.emitError()
-                                    << "expected one function, found "
-                                    << functions.size());
+  if (functions.size() != 1) {
+    Operation *at = functions.empty() ? module : functions[1].getOperation();
+    return FailureOr<BundleProgram>(
+        at->emitError("expected one function with a body, found ")
+        << functions.size());
+  }
   return GraphWriter(functions.front(), options).run();
 }

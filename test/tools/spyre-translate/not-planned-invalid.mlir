@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the writers of plans say about other modules. A plan may compute nothing.
+
+// RUN: rm -rf %t && split-file %s %t
+// RUN: spyre-translate --to-superdsc %t/nothing.mlir -o %t/nothing-bundle
+// RUN: spyre-translate --to-spyrecode %t/nothing.mlir -o %t/nothing-code
+// RUN: spyre-run %t/nothing-bundle --arg zeros
+// RUN: spyre-run %t/nothing-code --arg zeros
+
+// RUN: not spyre-translate --to-superdsc %t/tensors.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=TENSORS-DSC
+// TENSORS-DSC: tensors.mlir:2:1: error: is not planned: expected one block and no results; run --spyre-pipeline=to-ktir=false first
+// RUN: not spyre-translate --to-spyrecode %t/tensors.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=TENSORS-CODE
+// TENSORS-CODE: tensors.mlir:2:1: error: is not planned: expected buffers as arguments, found 'tensor<4x64xf16, {{.*}}>'; run --spyre-pipeline first
+
+// RUN: not spyre-translate --to-superdsc %t/two.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=TWO-DSC
+// TWO-DSC: two.mlir:4:1: error: expected one function with a body, found 2
+// RUN: not spyre-translate --to-spyrecode %t/two.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=TWO-CODE --implicit-check-not=error:
+// TWO-CODE: two.mlir:1:1: error: found 2 sequence functions
+
+// RUN: not spyre-translate --to-superdsc %t/empty.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=EMPTY-DSC
+// EMPTY-DSC: empty.mlir:1:1: error: expected one function with a body, found 0
+// RUN: not spyre-translate --to-spyrecode %t/empty.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=EMPTY-CODE --implicit-check-not=error:
+// EMPTY-CODE: empty.mlir:1:1: error: the module has no sequence function
+// RUN: not ls %t/none
+
+//--- nothing.mlir
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @nothing(%x: memref<4x64xf16, #rows>) {
+  return
+}
+//--- tensors.mlir
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @tensors(%x: tensor<4x64xf16, #rows>) -> tensor<4x64xf16, #rows> {
+  return %x : tensor<4x64xf16, #rows>
+}
+//--- two.mlir
+func.func @first() {
+  return
+}
+func.func @second() {
+  return
+}
+//--- empty.mlir
+module {}
