@@ -514,15 +514,15 @@ static FailureOr<SmallVector<int>> matchLXDims(const Sdsc &sdsc,
   return match;
 }
 
-FailureOr<AccessMap>
-spyre::superdsc::getAccessMap(const Sdsc &sdsc, unsigned number, int64_t offset,
-                              Value buffer, ArrayRef<int64_t> extents,
-                              ArrayRef<unsigned> loopOf, Location loc) {
+FailureOr<AccessMap> spyre::superdsc::getAccessMap(const Sdsc &sdsc,
+                                                   unsigned number,
+                                                   int64_t offset, Value buffer,
+                                                   ArrayRef<int64_t> extents,
+                                                   Location loc) {
   MLIRContext *context = loc.getContext();
   auto type = cast<MemRefType>(buffer.getType());
   auto layout = cast<LayoutAttrInterface>(type.getMemorySpace());
   SmallVector<int64_t> shape(type.getShape());
-  ArrayRef<int64_t> sizes = extents;
   if (llvm::is_contained(shape, 0)) {
     emitError(loc) << "Tensor" << number << " accesses an empty buffer";
     return failure();
@@ -535,20 +535,17 @@ spyre::superdsc::getAccessMap(const Sdsc &sdsc, unsigned number, int64_t offset,
     SmallVector<AffineExpr> results;
     for (int dim : *match)
       results.push_back(dim < 0 ? getAffineConstantExpr(0, context)
-                                : getAffineDimExpr(loopOf[dim], context));
-    return AccessMap{AffineMap::get(sizes.size(), 0, results, context), {}};
+                                : getAffineDimExpr(dim, context));
+    return AccessMap{AffineMap::get(extents.size(), 0, results, context), {}};
   }
   FailureOr<Coordinates> coordinates =
-      CoordinateReader(sdsc, number, layout, shape, sizes, loc).read(offset);
+      CoordinateReader(sdsc, number, layout, shape, extents, loc).read(offset);
   if (failed(coordinates))
     return failure();
-  unsigned numDims = sizes.size(), numVariables = coordinates->ranges.size();
+  unsigned numDims = extents.size(), numVariables = coordinates->ranges.size();
   SmallVector<AffineExpr> loops, split;
-  SmallVector<int64_t> loopExtents(numDims);
-  for (unsigned dim = 0; dim < numDims; ++dim) {
-    loops.push_back(getAffineDimExpr(loopOf[dim], context));
-    loopExtents[loopOf[dim]] = extents[dim];
-  }
+  for (unsigned dim = 0; dim < numDims; ++dim)
+    loops.push_back(getAffineDimExpr(dim, context));
   // Number of the stick and place in it are quotient and remainder of one loop;
   // together they are the loop.
   split = loops;
@@ -567,14 +564,13 @@ spyre::superdsc::getAccessMap(const Sdsc &sdsc, unsigned number, int64_t offset,
                  coordinates->ranges[own.number] == 1;
         });
     if (!isWhole) {
-      results.push_back(
-          simplifyWithRanges(expr.replaceDims(split), loopExtents));
+      results.push_back(simplifyWithRanges(expr.replaceDims(split), extents));
       continue;
     }
     AffineExpr sum = getAffineConstantExpr(form->back(), context);
     for (unsigned dim = 0; dim < numDims; ++dim)
       sum = sum + loops[dim] * (*form)[dim];
-    results.push_back(simplifyWithRanges(sum, loopExtents));
+    results.push_back(simplifyWithRanges(sum, extents));
   }
   AccessMap access;
   access.axis = coordinates->axis;

@@ -62,9 +62,8 @@ getLocalShape(const Sdsc &sdsc, unsigned number,
               mlir::ArrayRef<int64_t> extents, mlir::MemRefType type,
               mlir::Location loc);
 
-/// The coordinates that an operation's loops access in a buffer. `offset`:
-/// bytes from the buffer's start to the tensor's; `loopOf`: loop of each
-/// dimension.
+/// The coordinates that an operation's loops, one per dimension, access in a
+/// buffer. `offset`: bytes from the buffer's start to the tensor's.
 struct AccessMap {
   mlir::AffineMap map;
   /// Dimension of the buffer along which indices select.
@@ -73,7 +72,6 @@ struct AccessMap {
 mlir::FailureOr<AccessMap> getAccessMap(const Sdsc &sdsc, unsigned number,
                                         int64_t offset, mlir::Value buffer,
                                         mlir::ArrayRef<int64_t> extents,
-                                        mlir::ArrayRef<unsigned> loopOf,
                                         mlir::Location loc);
 
 } // namespace spyre::superdsc

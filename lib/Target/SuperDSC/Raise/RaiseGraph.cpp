@@ -78,8 +78,8 @@ private:
                    SmallVectorImpl<const ExecutionNode *> &loops,
                    Function function);
   FailureOr<Value> getBuffer(const Execution &execution, unsigned tensor);
-  FailureOr<AccessMap> getAccess(const Execution &execution, unsigned tensor,
-                                 Value buffer, ArrayRef<unsigned> loopOf);
+  FailureOr<std::pair<Value, AccessMap>> getAccess(const Execution &execution,
+                                                   unsigned tensor);
   FailureOr<bool> moveTiles(const Execution &execution,
                             MutableArrayRef<TileLoop> loops);
   FailureOr<bool> moveTiles(ExecutionNode &node,
@@ -346,19 +346,25 @@ FailureOr<Value> Raiser::getBuffer(const Execution &execution,
   return allocations[key] = alloc.getResult();
 }
 
-/// The access in the first iterations of loops that are kept.
-FailureOr<AccessMap> Raiser::getAccess(const Execution &execution,
-                                       unsigned number, Value buffer,
-                                       ArrayRef<unsigned> loopOf) {
+/// The buffer of a tensor, and its access in the first iterations of loops that
+/// are kept.
+FailureOr<std::pair<Value, AccessMap>>
+Raiser::getAccess(const Execution &execution, unsigned number) {
+  FailureOr<Value> buffer = getBuffer(execution, number);
+  if (failed(buffer))
+    return failure();
   int64_t start = 0;
-  if (auto alloc = buffer.getDefiningOp())
+  if (auto alloc = buffer->getDefiningOp())
     start = alloc
                 ->getAttrOfType<PlacementAttr>(
                     SpyreGraphDialect::getPlacementAttrName())
                 .getOffset();
-  return getAccessMap(*execution.sdsc, number,
-                      execution.places[number].offset - start, buffer,
-                      execution.extents, loopOf, execution.loc);
+  FailureOr<AccessMap> access = getAccessMap(
+      *execution.sdsc, number, execution.places[number].offset - start, *buffer,
+      execution.extents, execution.loc);
+  if (failed(access))
+    return failure();
+  return std::pair(*buffer, *access);
 }
 
 //===----------------------------------------------------------------------===//
@@ -371,18 +377,14 @@ FailureOr<AccessMap> Raiser::getAccess(const Execution &execution,
 /// does not reach into the next one's tile.
 FailureOr<bool> Raiser::moveTiles(const Execution &execution,
                                   MutableArrayRef<TileLoop> loops) {
-  SmallVector<unsigned> loopOf =
-      llvm::to_vector(llvm::seq<unsigned>(0, execution.sdsc->dims.size()));
   for (auto [number, place] : llvm::enumerate(execution.places)) {
     if (llvm::all_of(place.strides, [](int64_t s) { return s == 0; }))
       continue;
-    FailureOr<Value> buffer = getBuffer(execution, number);
-    if (failed(buffer))
+    FailureOr<std::pair<Value, AccessMap>> found = getAccess(execution, number);
+    if (failed(found))
       return failure();
-    FailureOr<AccessMap> access = getAccess(execution, number, *buffer, loopOf);
-    if (failed(access))
-      return failure();
-    auto type = cast<MemRefType>(buffer->getType());
+    const auto &[buffer, access] = *found;
+    auto type = cast<MemRefType>(buffer.getType());
     llvm::SmallDenseSet<int64_t> dims;
     for (auto [stride, loop] : llvm::zip_equal(place.strides, loops)) {
       if (stride == 0)
@@ -391,10 +393,10 @@ FailureOr<bool> Raiser::moveTiles(const Execution &execution,
           stride % ::spyre::kStickBytes == 0
               ? getTileStep(type, stride / ::spyre::kStickBytes)
               : std::nullopt;
-      if (!step || !dims.insert(step->dim).second || access->axis == step->dim)
+      if (!step || !dims.insert(step->dim).second || access.axis == step->dim)
         return false;
       auto [low, high] =
-          getRange(access->map.getResult(step->dim), execution.extents);
+          getRange(access.map.getResult(step->dim), execution.extents);
       int64_t start = low - low % step->elements;
       if (loop.sizeStep % step->elements != 0)
         return false;
@@ -561,9 +563,6 @@ LogicalResult Raiser::raise(const Execution &execution,
                             ArrayRef<TileLoop> loops) {
   const Sdsc &sdsc = *execution.sdsc;
   Location loc = execution.loc;
-  SmallVector<unsigned> loopOf =
-      llvm::to_vector(llvm::seq<unsigned>(0, sdsc.dims.size()));
-
   SmallVector<unsigned> operands(sdsc.inputs.begin(), sdsc.inputs.end());
   if (listsOutputAsInput(sdsc))
     operands.pop_back();
@@ -607,17 +606,15 @@ LogicalResult Raiser::raise(const Execution &execution,
   SmallVector<AffineMap> maps;
   std::optional<int64_t> axis;
   for (unsigned number : operands) {
-    FailureOr<Value> buffer = getBuffer(execution, number);
-    if (failed(buffer))
+    FailureOr<std::pair<Value, AccessMap>> found = getAccess(execution, number);
+    if (failed(found))
       return failure();
-    FailureOr<AccessMap> access = getAccess(execution, number, *buffer, loopOf);
-    if (failed(access))
-      return failure();
-    if (access->axis)
-      axis = access->axis;
+    auto &[buffer, access] = *found;
+    if (access.axis)
+      axis = access.axis;
     values.push_back(
-        getTile(*buffer, execution.places[number], loops, access->map, loc));
-    maps.push_back(access->map);
+        getTile(buffer, execution.places[number], loops, access.map, loc));
+    maps.push_back(access.map);
     if (holdsLanes(sdsc, number) &&
         failed(addLanes(number, number == operands.back(), extents.size(),
                         values, maps, loc)))

@@ -31,9 +31,6 @@ public:
   explicit FunctionEntries(const Json &function);
 
   bool isWellFormed() const;
-  bool isAnyEdited(Kind kind) const {
-    return anyEdited[static_cast<unsigned>(kind)];
-  }
   /// Whether a decision of an earlier kind was edited, on which those of this
   /// kind depend.
   bool isOutdated(Kind kind) const;
