@@ -69,12 +69,13 @@ class Graph:
         names = ", ".join(value.name for value in inputs)
         types = ", ".join(value.type for value in inputs)
         read = f"ins({names} : {types}) " if inputs else ""
-        return self.define(
+        result = self.define(
             f"spyre_graph.{name} {read}outs({init.name} : {init.type}) "
             f"{{{attributes}}} -> {init.type}",
             init.shape,
             init.element,
         )
+        return result._replace(layout=init.layout)
 
     def text(self) -> str:
         arguments = ", ".join(

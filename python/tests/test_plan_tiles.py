@@ -310,6 +310,29 @@ def test_heads(heads, width, tiles, dim, way, rng, tmp_path):
     check_bits(graph, tmp_path)
 
 
+@pytest.mark.parametrize("is_result", [True, False])
+@pytest.mark.parametrize("way", ["scatter", "identity"])
+def test_part_of_an_argument(way, is_result, rng, tmp_path):
+    """Tiles have what the argument has where nothing is written to them."""
+    graph, cut = Graph(), hint((0, 3))
+    before, row = rng.integers(-9, 9, (7, 9, 65)), rng.integers(-9, 9, (7, 1, 65))
+    whole, source = graph.argument(before), graph.argument(row)
+    after = before.copy()
+    after[:, 4:5] = row
+    inputs, same = [source], "affine_map<(i, j, k) -> (i, j, k)>"
+    if way == "scatter":
+        inputs.append(graph.argument([4], "i64"))
+        at = "affine_map<(i, j, k) -> (j)>, affine_map<(i, j, k) -> (i, 0, k)>"
+        attributes = f"axis = 1 : i64, maps = [{same}, {at}]"
+    else:
+        attributes = f"maps = [{same}, affine_map<(i, j, k) -> (i, j + 4, k)>]"
+    attributes += f", extents = array<i64: 7, 1, 65>, {cut}"
+    updated = graph.op(way, inputs, (), attributes=attributes, init=whole)
+    negated = graph.op("neg", [updated], before.shape, attributes=cut)
+    graph.results = [updated, negated] if is_result else [negated]
+    check_values(graph, [after, -after] if is_result else [-after], tmp_path)
+
+
 def unusual_rows(columns: int, element: str) -> np.ndarray:
     """Rows whose exponentials below the maximum are 0, so that all sums are exact."""
     inf, half = np.inf, columns // 2

@@ -3,9 +3,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/Transforms/BufferizableOpInterfaceImpl.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/InitAccess.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
-#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
@@ -18,27 +18,6 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 namespace {
-
-/// Whether an op writes every element of its init, so that the old contents do
-/// not matter.
-bool overwritesInit(SpyreOpInterface op) {
-  if (op.getIndirectAccess())
-    return false;
-  SmallVector<int64_t> extents = op.getLoopExtents();
-  SmallVector<int64_t> ones(extents.size(), 1);
-  std::optional<Slicing> whole =
-      getSlicing(op.getIndexingMaps().back(), extents, ones, extents, ones,
-                 op.getLoopExtentMap());
-  Value init = op.getSpyreInit();
-  if (!whole || !whole->covers(cast<ShapedType>(init.getType()).getShape()))
-    return false;
-  // What covers the largest size may be a part of a tensor that does not vary.
-  return !whole->varies() || init.getDefiningOp<tensor::EmptyOp>() ||
-         llvm::all_of_zip(whole->dims, getSizes(init),
-                          [](const SliceDim &dim, AffineExpr size) {
-                            return !dim.extentAt || dim.extentAt == size;
-                          });
-}
 
 template <typename ConcreteOp>
 struct DeviceOpModel : bufferization::DstBufferizableOpInterfaceExternalModel<

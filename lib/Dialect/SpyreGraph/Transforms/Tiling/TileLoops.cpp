@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileLoops.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/InitAccess.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
@@ -471,21 +472,28 @@ private:
     bool escapes = known != escaping.end();
     bool isUsedInside = isUsedByTiles(op);
     OpOperand &init = getInit(op);
-    // A value used inside the loops gets a buffer of one tile. If it is also
-    // used outside, insert() copies the tile.
+    bool keepsElements =
+        !init.get().getDefiningOp<tensor::EmptyOp>() && !overwritesInit(op);
+    // A value used inside the loops gets a buffer of one tile, and insert()
+    // copies the tile if it is also used outside; but what leaves elements of
+    // its init as they are needs these around what it writes.
+    bool isInWhole = escapes && (!isUsedInside || keepsElements);
     SmallVector<AffineMap> maps = op.getIndexingMaps();
     SmallVector<Value> operands;
     for (OpOperand &operand : op->getOpOperands().drop_back()) {
       // A tile that is updated in place is one value.
-      bool isInPlace = operand.get() == init.get() && escapes &&
-                       !isUsedInside &&
+      bool isInPlace = operand.get() == init.get() && isInWhole &&
                        maps[operand.getOperandNumber()] == maps.back();
       operands.push_back(isInPlace ? Value() : getTile(operand));
     }
-    Value target = escapes && !isUsedInside
-                       ? slice(init, results[known->second])
-                       : tensor::EmptyOp::create(
-                             b, op.getLoc(), getTileType(init), ValueRange());
+    Value target;
+    if (isInWhole)
+      target = slice(init, results[known->second]);
+    else if (keepsElements)
+      target = getTile(init);
+    else
+      target = tensor::EmptyOp::create(b, op.getLoc(), getTileType(init),
+                                       ValueRange());
     operands.push_back(target);
     for (Value &operand : operands)
       operand = operand ? operand : target;
@@ -493,11 +501,14 @@ private:
     tiles[op->getResult(0)] = tile;
     if (!escapes)
       return;
-    if (isUsedInside)
+    if (!isInWhole)
       tile = createCopyOp(b, op.getLoc(), tile,
                           slice(init, results[known->second]))
                  ->getResult(0);
     insert(op, tile);
+    // Bufferization finds no conflict if this is read and not `tile`.
+    if (isInWhole && isUsedInside)
+      tiles[op->getResult(0)] = slice(init, results[known->second]);
   }
 
   /// Inserts the tile of a value that is used after the loops into the whole.
