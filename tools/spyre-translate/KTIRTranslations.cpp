@@ -21,7 +21,7 @@ static OwningOpRef<ModuleOp> read(llvm::SourceMgr &sources,
   context->appendDialectRegistry(registry);
   const llvm::MemoryBuffer *source =
       sources.getMemoryBuffer(sources.getMainFileID());
-  if (failed(ktdp::checkSource(source->getMemBufferRef(), context)))
+  if (failed(ktdp::checkKTIRSource(source->getMemBufferRef(), context)))
     return {};
   return parseSourceFile<ModuleOp>(sources, context);
 }

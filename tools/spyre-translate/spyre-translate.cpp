@@ -214,6 +214,15 @@ static bool isAsSpecified(const cl::opt<std::string> &option) {
   return option == "spec";
 }
 
+/// Refuses what else was asked for beside an action on folders.
+static void refuseOthers(const Options &options, llvm::StringRef action) {
+  const bool isTranslated = options.translation.getNumOccurrences() != 0;
+  if (isTranslated || options.printDci)
+    throw Error("--" + action.str() + " and " +
+                (isTranslated ? "a translation" : "--print-dci") +
+                " cannot be used together");
+}
+
 /// Runs the one action on SpyreCode that was asked for, or nothing.
 static std::optional<std::string> runSpyreCode(const Options &options,
                                                bool &ok) {
@@ -231,6 +240,8 @@ static std::optional<std::string> runSpyreCode(const Options &options,
     if (*other)
       throw Error("--" + other->ArgStr.str() +
                   " and actions on SpyreCode cannot be used together");
+  refuseOthers(options, options.toSpyreCode ? options.toSpyreCode.ArgStr
+                                            : options.validateSpyreCode.ArgStr);
   SpyreCodeRequest request;
   request.action = options.toSpyreCode ? SpyreCodeRequest::Write
                                        : SpyreCodeRequest::Validate;
@@ -266,6 +277,7 @@ static std::optional<std::string> runSuperDSC(const Options &options,
   }
   if (!chosen)
     return std::nullopt;
+  refuseOthers(options, chosen->ArgStr);
   request.asSpecified = isAsSpecified(options.flavor);
   request.symbolicArguments = options.symbolicArguments;
   request.unrollLoops = options.unrollLoops;
@@ -336,12 +348,13 @@ int spyre_translate_main(int argc, char **argv) {
   try {
     std::string result;
     bool ok = true;
-    if (auto text = runSpyreCode(options, ok)) {
-      llvm::outs() << *text;
-      return ok ? 0 : 1;
-    }
-    if (auto text = runSuperDSC(options, ok)) {
-      if (ok && options.fromSuperDSC)
+    auto text = runSpyreCode(options, ok);
+    if (!text)
+      text = runSuperDSC(options, ok);
+    if (text) {
+      // What writes a folder has no text. A list of faults is for whoever
+      // asked.
+      if (ok && !text->empty())
         write(options.output, *text);
       else
         llvm::outs() << *text;

@@ -53,7 +53,8 @@ loadBuffer(std::unique_ptr<llvm::MemoryBuffer> buffer,
     const llvm::MemoryBuffer *source =
         sources.getMemoryBuffer(sources.getMainFileID());
     mlir::OwningOpRef<mlir::ModuleOp> module;
-    if (succeeded(mlir::ktdp::checkSource(source->getMemBufferRef(), &context)))
+    if (succeeded(
+            mlir::ktdp::checkKTIRSource(source->getMemBufferRef(), &context)))
       module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
     auto nameOf = [&](mlir::Location location) -> std::string {
       auto position = location->findInstanceOf<mlir::FileLineColLoc>();

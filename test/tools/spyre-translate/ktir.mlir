@@ -24,6 +24,11 @@
 // RUN: echo 'func.func @f( { return }' > %t/syntax.mlir
 // RUN: not spyre-translate --ktir-to-text %t/syntax.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=SYNTAX
 // SYNTAX: syntax.mlir:1:14: error: expected
+// RUN: echo '#l = #spyre_graph.layout<order = [0], SEN169_FP16>' > %t/graph.mlir
+// RUN: not spyre-translate --ktir-to-text %t/graph.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=GRAPH
+// RUN: not spyre-run %t/graph.mlir 2>&1 | FileCheck %s --check-prefix=GRAPH
+// GRAPH: graph.mlir:1:7: error: expected KTIR, found spyre_graph; lower it with spyre-opt --spyre-pipeline first
+// GRAPH-NOT: error:
 // RUN: echo 'func.func @f() { other.op } ' > %t/unknown.mlir
 // RUN: not spyre-translate --ktir-to-text %t/unknown.mlir 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // UNKNOWN: unknown.mlir:1:18: error: {{.*}}'other.op'

@@ -21,7 +21,21 @@
 // EMPTY-DSC: empty.mlir:1:1: error: expected one function with a body, found 0
 // RUN: not spyre-translate --to-spyrecode %t/empty.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=EMPTY-CODE --implicit-check-not=error:
 // EMPTY-CODE: empty.mlir:1:1: error: the module has no sequence function
+
+// One action at a time.
+// RUN: not spyre-translate --to-superdsc --ktir-to-text %t/nothing.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=BOTH-DSC
+// BOTH-DSC: error: --to-superdsc and a translation cannot be used together
+// RUN: not spyre-translate --to-spyrecode --print-dci --size 4 %t/nothing.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=BOTH-CODE
+// BOTH-CODE: error: --to-spyrecode and --print-dci cannot be used together
 // RUN: not ls %t/none
+
+// What is printed goes to the file that is named.
+// RUN: spyre-translate --print-superdsc-schema -o %t/schema.json > %t/said
+// RUN: cmp %t/said /dev/null
+// RUN: spyre-translate --print-superdsc-schema | diff - %t/schema.json
+// RUN: spyre-translate --validate-superdsc %t/nothing-bundle -o %t/valid > %t/said
+// RUN: cmp %t/said /dev/null
+// RUN: grep ': valid' %t/valid
 
 //--- nothing.mlir
 #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>

@@ -123,18 +123,41 @@ void ktdp::exitOnFatalErrors() {
   llvm::install_bad_alloc_error_handler(exit);
 }
 
+/// An error at a token of `source`.
+static InFlightDiagnostic emitErrorAt(StringRef token,
+                                      llvm::MemoryBufferRef source,
+                                      MLIRContext *context) {
+  StringRef text = source.getBuffer();
+  StringRef before = text.take_front(token.data() - text.data());
+  unsigned line = 1 + static_cast<unsigned>(before.count('\n'));
+  unsigned column =
+      1 + static_cast<unsigned>(before.size() - (before.rfind('\n') + 1));
+  return emitError(
+      FileLineColLoc::get(context, source.getBufferIdentifier(), line, column));
+}
+
+LogicalResult ktdp::checkKTIRSource(llvm::MemoryBufferRef source,
+                                    MLIRContext *context) {
+  if (isBytecode(source))
+    return success();
+  Tokens tokens(source.getBuffer());
+  StringRef previous;
+  for (StringRef token = tokens.next(); !token.empty();
+       previous = token, token = tokens.next())
+    if (previous == "#" && token.starts_with("spyre_graph."))
+      return emitErrorAt(token, source, context)
+             << "expected KTIR, found spyre_graph; lower it with spyre-opt "
+                "--spyre-pipeline first";
+  return checkSource(source, context);
+}
+
 LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
                                 MLIRContext *context) {
   if (isBytecode(source))
     return success();
   StringRef text = source.getBuffer();
   auto errorAt = [&](StringRef token) {
-    StringRef before = text.take_front(token.data() - text.data());
-    unsigned line = 1 + static_cast<unsigned>(before.count('\n'));
-    unsigned column =
-        1 + static_cast<unsigned>(before.size() - (before.rfind('\n') + 1));
-    return emitError(FileLineColLoc::get(context, source.getBufferIdentifier(),
-                                         line, column));
+    return emitErrorAt(token, source, context);
   };
   constexpr int kMaxDepth = 1000;
   // The parser simplifies a sum of terms in time that grows with its square.

@@ -20,6 +20,11 @@ namespace mlir::ktdp {
 /// an error at the first such place. Bytecode is taken as it is.
 LogicalResult checkSource(llvm::MemoryBufferRef source, MLIRContext *context);
 
+/// The same for a file that has to be KTIR. Planned or imported graphs, which
+/// users give instead, would fail on an attribute "with unregistered dialect".
+LogicalResult checkKTIRSource(llvm::MemoryBufferRef source,
+                              MLIRContext *context);
+
 /// For tools, at their start: LLVM's fatal errors, with which MLIR's reader
 /// ends on some malformed bytecode, become an error message and exit status 1.
 void exitOnFatalErrors();
