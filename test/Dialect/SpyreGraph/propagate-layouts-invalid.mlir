@@ -2,7 +2,7 @@
 // RUN: spyre-opt %s --split-input-file --verify-diagnostics --spyre-propagate-layouts
 
 // SG-PROPAGATE-C1
-// expected-error @+1 {{argument 0 has no layout: 'tensor<4xf16>'}}
+// expected-error @+1 {{argument 0 has no layout: 'tensor<4xf16>'; give its type one, such as #spyre_graph.layout<order = [0, 1], SEN169_FP16>}}
 func.func @argument(%a: tensor<4xf16>) -> tensor<4xf16> {
   return %a : tensor<4xf16>
 }

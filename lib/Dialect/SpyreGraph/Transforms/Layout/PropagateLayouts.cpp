@@ -84,8 +84,11 @@ private:
   LogicalResult checkArguments() {
     for (BlockArgument argument : func.getArguments())
       if (isa<TensorType>(argument.getType()) && !getLayout(argument.getType()))
-        return func.emitError() << "argument " << argument.getArgNumber()
-                                << " has no layout: " << argument.getType();
+        return func.emitError()
+               << "argument " << argument.getArgNumber()
+               << " has no layout: " << argument.getType()
+               << "; give its type one, such as #spyre_graph.layout<order = "
+                  "[0, 1], SEN169_FP16>";
     return success();
   }
 
