@@ -50,7 +50,8 @@ WrittenMemory::WrittenMemory(const c10::FunctionSchema &schema) {
     name.pop_back();
   const std::set<std::string> &apart = apartOf(name);
   for (const c10::Argument &argument : schema.arguments()) {
-    written.push_back(argument.alias_info() && argument.alias_info()->isWrite());
+    written.push_back(argument.alias_info() &&
+                      argument.alias_info()->isWrite());
     isApart.push_back(!written.back() && apart.count(argument.name()) != 0);
     hasWritten |= written.back();
   }

@@ -24,7 +24,8 @@ from torch_spyre.frontend.parts import (
     is_number,
 )
 from torch_spyre.frontend.size_classes import SizeClass
-from torch_spyre.frontend.sized import SizedStep, SizesStep, can_be_sized
+from torch_spyre.frontend.size_numbers import SizesStep
+from torch_spyre.frontend.sized import SizedStep, can_be_sized
 from torch_spyre.frontend.symbols import Symbols
 
 aten = torch.ops.aten
