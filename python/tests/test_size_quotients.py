@@ -56,6 +56,7 @@ def between_halves(x):
 #: for those that need no padding.
 FUNCTIONS = {
     "chunks": (in_chunks, 0, 2, 2, 2),
+    "chunks of 48": (lambda x: in_chunks(x, 48), 0, 2, 2, 2),
     "to a multiple": (to_multiple, 1, 2, 2, 1),
     "halves": (halves, 0, 4, 2, 1),
     "every second row": (lambda x: x[::2] * 2, 0, 3, 2, 1),
@@ -87,7 +88,7 @@ FUNCTIONS = {
     "rolled by half": (lambda x: x.roll(x.shape[0] // 2, 0), 0, 4, 2, 1),
     "pooled": (lambda x: F.avg_pool1d(x[None], 3, 2, 1), 1, 3, 2, 2),
 }
-SIZES = (130, 31, 63, 64, 65, 202, 203, 511)
+SIZES = (130, 31, 63, 64, 65, 202, 203, 511, 512)
 
 
 @pytest.mark.parametrize(

@@ -181,13 +181,16 @@ class Binding:
         own, sizes, hint = (
             listed[number] for listed in (self.symbols, self.classes, self.hints)
         )
-        # Each quotient with each remainder is a size of the class, or 1, which has a
-        # program of its own but none of whose dimensions is empty.
-        is_size = all(number not in (c.quotient, c.remainder) for c in self._cuts)
-        low = 1 if is_size and sizes.least == LEAST else sizes.least
+        low, high = sizes.least, sizes.most
+        if all(number not in (c.quotient, c.remainder) for c in self._cuts):
+            # What each quotient with each remainder is may be 1, which has a program of
+            # its own but none of whose dimensions is empty, or beyond the class. So all
+            # sizes of the class have quotients.
+            low = 1 if low == LEAST else low
+            high += cut.divisor - 1
         quotients = SizeClass(
             -(-(low + cut.shift) // cut.divisor),
-            (sizes.most + cut.shift + 1) // cut.divisor - 1,
+            (high + cut.shift + 1) // cut.divisor - 1,
         )
         remainders = SizeClass(1, cut.divisor)
         quotient, remainder = divmod(hint + cut.shift, cut.divisor)
@@ -241,6 +244,9 @@ class Binding:
         return True
 
     def _range_of(self, symbol: sympy.Symbol) -> tuple[int, int]:
+        """The range of an own symbol. Raises CutNeeded for any other."""
+        if symbol not in self._numbers:
+            raise CutNeeded
         sizes = self.classes[self._numbers[symbol]]
         return sizes.least, sizes.most
 
