@@ -123,41 +123,18 @@ void ktdp::exitOnFatalErrors() {
   llvm::install_bad_alloc_error_handler(exit);
 }
 
-/// An error at a token of `source`.
-static InFlightDiagnostic emitErrorAt(StringRef token,
-                                      llvm::MemoryBufferRef source,
-                                      MLIRContext *context) {
-  StringRef text = source.getBuffer();
-  StringRef before = text.take_front(token.data() - text.data());
-  unsigned line = 1 + static_cast<unsigned>(before.count('\n'));
-  unsigned column =
-      1 + static_cast<unsigned>(before.size() - (before.rfind('\n') + 1));
-  return emitError(
-      FileLineColLoc::get(context, source.getBufferIdentifier(), line, column));
-}
-
-LogicalResult ktdp::checkKTIRSource(llvm::MemoryBufferRef source,
-                                    MLIRContext *context) {
-  if (isBytecode(source))
-    return success();
-  Tokens tokens(source.getBuffer());
-  StringRef previous;
-  for (StringRef token = tokens.next(); !token.empty();
-       previous = token, token = tokens.next())
-    if (previous == "#" && token.starts_with("spyre_graph."))
-      return emitErrorAt(token, source, context)
-             << "expected KTIR, found spyre_graph; lower it with spyre-opt "
-                "--spyre-pipeline first";
-  return checkSource(source, context);
-}
-
-LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
-                                MLIRContext *context) {
+static LogicalResult check(llvm::MemoryBufferRef source, MLIRContext *context,
+                           bool hasToBeKTIR) {
   if (isBytecode(source))
     return success();
   StringRef text = source.getBuffer();
   auto errorAt = [&](StringRef token) {
-    return emitErrorAt(token, source, context);
+    StringRef before = text.take_front(token.data() - text.data());
+    unsigned line = 1 + static_cast<unsigned>(before.count('\n'));
+    unsigned column =
+        1 + static_cast<unsigned>(before.size() - (before.rfind('\n') + 1));
+    return emitError(FileLineColLoc::get(context, source.getBufferIdentifier(),
+                                         line, column));
   };
   constexpr int kMaxDepth = 1000;
   // The parser simplifies a sum of terms in time that grows with its square.
@@ -167,6 +144,10 @@ LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
   StringRef expected, previous;
   for (StringRef token = tokens.next(); !token.empty();
        previous = token, token = tokens.next()) {
+    if (hasToBeKTIR && previous == "#" && token.starts_with("spyre_graph."))
+      return errorAt(token)
+             << "expected KTIR, found spyre_graph; lower it with spyre-opt "
+                "--spyre-pipeline first";
     depth = std::max(0, depth + getNesting(text, token));
     numSigns = token == "-" ? numSigns + 1 : 0;
     if (depth > kMaxDepth || numSigns > kMaxDepth)
@@ -201,4 +182,14 @@ LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
                           << "'";
   }
   return success();
+}
+
+LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
+                                MLIRContext *context) {
+  return check(source, context, /*hasToBeKTIR=*/false);
+}
+
+LogicalResult ktdp::checkKTIRSource(llvm::MemoryBufferRef source,
+                                    MLIRContext *context) {
+  return check(source, context, /*hasToBeKTIR=*/true);
 }
