@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._decomp.decompositions import native_batch_norm_decomposition
 
 aten = torch.ops.aten
 
@@ -73,19 +74,11 @@ def native_batch_norm(
     """``aten.native_batch_norm``: the norm of ``[N, C, ...]``, and, while training, per
     channel its mean and one by its deviation.
     """
-    if running_mean is None and running_var is None:
-        return aten._native_batch_norm_legit.no_stats(
-            x, weight, bias, training, momentum, eps
-        )
-    if running_mean is None or running_var is None:
+    if (running_mean is None) != (running_var is None):
         raise ValueError(
             "running_mean and running_var must either both be None or neither be None"
         )
-    if not training:
-        return aten._native_batch_norm_legit_no_training.default(
-            x, weight, bias, running_mean, running_var, momentum, eps
-        )
-    return batch_norm(
+    return native_batch_norm_decomposition(
         x, weight, bias, running_mean, running_var, training, momentum, eps
     )
 
