@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -105,9 +105,7 @@ class Binding:
         """
         if same is None:
             same = len(self.symbols)
-            self.symbols.append(own)
-            self.classes.append(sizes)
-            self.hints.append(hint)
+            self._put(same, own, sizes, hint)
             self._numbers[symbol] = same
         else:
             first = next(s for s, n in self._numbers.items() if n == same)
@@ -115,6 +113,12 @@ class Binding:
             self._keep(same, sizes.least, sizes.most)
         self._places.append((same, 0))
         return same
+
+    def _put(self, number: int, own: Symbol, sizes: SizeClass, hint: int) -> None:
+        """Makes an own symbol of a number: the next one, or in place of another one."""
+        here = slice(number, number + 1)
+        self.symbols[here], self.classes[here] = [own], [sizes]
+        self.hints[here] = [hint]
 
     def of(self, values: Sequence[int]) -> tuple[int, ...] | None:
         """What the own symbols are where those of the graph are ``values``.
@@ -140,7 +144,7 @@ class Binding:
                 return None
         return tuple(own[number] for number in range(len(own)))
 
-    def divide(self, metas: Sequence[Any], is_strict: bool) -> bool:
+    def divide(self, metas: Iterable[Any], is_strict: bool) -> bool:
         """Makes symbols of the quotients and remainders of sizes that are divided in
         the metadata, in place of these sizes; False if none is.
 
@@ -200,6 +204,9 @@ class Binding:
         if is_strict:
             quotients = quotients.apart_from(1, quotient)
             remainders = remainders.apart_from(cut.divisor, remainder)
+        if all(r.least == r.most for r in (quotients, remainders)):
+            return False
+        del self._numbers[cut.symbol]
         places: list[int | None] = []
         stands: list[Any] = []
         for name, now, range_ in (
@@ -213,30 +220,12 @@ class Binding:
             symbol = sympy.Symbol(
                 f"{cut.symbol}_{name}{cut.divisor}", integer=True, positive=True
             )
-            stands.append(symbol)
-            places.append(len(self.symbols) if number in places else number)
-        if places == [None, None]:
-            return False
-        del self._numbers[cut.symbol]
-        for place, symbol, now, range_ in zip(
-            places,
-            stands,
-            (quotient, remainder),
-            (quotients, remainders),
-            strict=True,
-        ):
-            if place is None:
-                continue
-            if place == len(self.symbols):
-                self.symbols.append(own)
-                self.classes.append(range_)
-                self.hints.append(now)
-            self.symbols[place] = replace(
-                own, name=str(symbol), least=range_.least, most=range_.most
-            )
-            self.classes[place] = range_
-            self.hints[place] = now
+            place = len(self.symbols) if number in places else number
+            ends = {"least": range_.least, "most": range_.most}
+            self._put(place, replace(own, name=str(symbol), **ends), range_, now)
             self._numbers[symbol] = place
+            places.append(place)
+            stands.append(symbol)
         whole, rest = stands
         stand = {cut.symbol: cut.divisor * whole + rest - 1 - cut.shift}
         self._stands = {s: e.xreplace(stand) for s, e in self._stands.items()} | stand
@@ -251,7 +240,7 @@ class Binding:
         return sizes.least, sizes.most
 
     def narrow(
-        self, metas: Sequence[Any], parts: Sequence[tuple[torch.Tensor, Any]]
+        self, metas: Iterable[Any], parts: Sequence[tuple[torch.Tensor, Any]]
     ) -> None:
         """Narrows the ranges until all sizes are like the call's: of each maximum in
         the metadata the same part is the largest, no dimension becomes empty, no
@@ -381,10 +370,9 @@ class Binding:
                 and self._narrow(dividend - divisor)
             ):
                 number = len(self.symbols)
-                self.symbols.append(Symbol(f"q{number}", 0, None, 0, None))
                 size = int(self._in_call(expr))
-                self.classes.append(SizeClass(size, size))
-                self.hints.append(size)
+                own = Symbol(f"q{number}", 0, None, 0, None)
+                self._put(number, own, SizeClass(size, size), size)
                 converted = self._convert(dividend)
                 self._quotients[expr] = number, converted, int(divisor)
                 return number

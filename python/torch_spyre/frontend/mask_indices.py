@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
+from torch_spyre.frontend.regions import value_for
+
 aten = torch.ops.aten
 
 _READS = {aten.index.Tensor, aten._unsafe_index.Tensor}
@@ -118,10 +120,7 @@ def _select(gm: GraphModule, node: Node, mask: Node) -> None:
 
 def _call(gm: GraphModule, target: Any, *args: Any) -> Node:
     node = gm.graph.call_function(target, args)
-    values = [_value(a) if isinstance(a, Node) else a for a in args]
-    mode = next(v.fake_mode for v in values if isinstance(v, torch.Tensor))
-    with mode:
-        node.meta["val"] = target(*values)
+    node.meta["val"] = value_for(node)
     return node
 
 

@@ -49,7 +49,7 @@ def _inline(gm: GraphModule, call: Node) -> None:
                 copy.target = f"{attribute.target}_{node.target}".replace(".", "_")
                 setattr(gm, copy.target, getattr(region, node.target))
             elif not is_as_traced:
-                copy.meta["val"] = _value_for(copy)
+                copy.meta["val"] = value_for(copy)
             values[node] = copy
     results = graph.output_node().args[0]
     for user in list(call.users):
@@ -62,7 +62,7 @@ def _inline(gm: GraphModule, call: Node) -> None:
         gm.graph.erase_node(call)
 
 
-def _value_for(node: Node) -> Any:
+def value_for(node: Node) -> Any:
     """The fake value of a node, whose operands' are there."""
     args, kwargs = torch.fx.map_arg((node.args, node.kwargs), _value_of)
     with detect_fake_mode(tree_leaves((args, kwargs))) or nullcontext():

@@ -270,16 +270,12 @@ class SizedStep(CompiledStep):
             for node, s in self.straddles.items()
             if s.divisor > 1 and isinstance(self.metas[node].shape[s.dim], torch.SymInt)
         }
-        divided = straddled.keys() & (self.symbols.all() - fixed)
-        if divided:
-            yield lambda binding: all(
-                [
-                    binding.divide_exactly(symbol, straddled[symbol])
-                    for symbol in divided
-                ]
-            )
+        varying = self.symbols.all() - fixed
+        exactly = [(s, d) for s, d in straddled.items() if s in varying]
+        if exactly:
+            yield lambda binding: all(binding.divide_exactly(*one) for one in exactly)
         yield lambda binding: True
-        metas = list(self.metas.values())
+        metas = self.metas.values()
         yield lambda binding: binding.divide(metas, is_strict=False)
         yield lambda binding: binding.divide(metas, is_strict=True)
 
@@ -303,7 +299,7 @@ class SizedStep(CompiledStep):
                 return
             for padding in self._paddings():
                 binding.keep_sign(padding)
-            binding.narrow(list(self.metas.values()), parts)
+            binding.narrow(self.metas.values(), parts)
         if not self.is_merged:
             yield apart, False
         if self.is_merged or len(equal.symbols) < len(apart.symbols):
@@ -355,7 +351,7 @@ class SizedStep(CompiledStep):
         if not apart.symbols:
             return
         for binding in (apart, equal):
-            binding.narrow(list(self.metas.values()), ())
+            binding.narrow(self.metas.values(), ())
         yield apart, False
         if len(equal.symbols) < len(apart.symbols):
             yield equal, True
