@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 import xml.etree.ElementTree as ElementTree
 from contextlib import suppress
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ PRELOADED = (
     "torch._dynamo.testing",
     "torch._inductor.ir",
     "functorch.compile",
+    "sympy.tensor.tensor",
 )
 
 
@@ -110,6 +112,8 @@ def preload() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # The files use all cores already, and OpenMP's threads wait spinning.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # Plug-ins of libraries that happen to be installed.
+    os.environ.setdefault("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     try:
         interpreters.load()
     except Exception as error:
@@ -126,6 +130,18 @@ def preload() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
+
+
+def leave_operators() -> None:
+    """Let operators that Python registered with PyTorch end with the process.
+
+    PyTorch takes them back one by one.
+    """
+    library = sys.modules.get("torch.library")
+    for finalizer in list(weakref.finalize._registry) if library else ():
+        alive = finalizer.peek()
+        if alive and alive[1] is library._del_library:
+            finalizer.atexit = False
 
 
 @dataclass
@@ -150,13 +166,17 @@ class FileRun:
         os.close(null)
         os.close(log)
         sys.path[0] = str(ROOT)
-        sys.argv = ["pytest", "-q", f"--junitxml={self.report}", str(self.file)]
+        # Exceptions in garbage are warnings, which nobody would see, and looking for
+        # them takes a collection of everything.
+        sys.argv = ["pytest", "-q", "-p", "no:unraisableexception"]
+        sys.argv += [f"--junitxml={self.report}", str(self.file)]
         import pytest
 
         status = pytest.main(sys.argv[1:])
         self.copies.write_text(str(interpreters.processor_seconds))
         # As Python ends, but for a third of a second in which it would free what a
         # compilation made, object by object; programs that tests run end in full.
+        leave_operators()
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
