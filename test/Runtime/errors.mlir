@@ -25,6 +25,9 @@
 // LOOP: error: core 0: linalg.add: dimension 0 of operand 1 has size 8, but its loop goes over 3
 // RUN: not spyre-run %s --entry far_stride --arg %t/x.npy --arg 1152921504606846976 2>&1 | FileCheck %s --check-prefix=FAR
 // FAR: error: core 0: memory view at element {{[0-9]+}} overflows 63-bit addresses
+// RUN: not spyre-run %s --entry many_groups --arg 1 2>&1 | FileCheck %s --check-prefix=GROUPS
+// GROUPS: errors.mlir:[[#]]:[[#]]: error: more groups than cores
+// RUN: spyre-run %s --entry last_groups --arg 1
 // RUN: not spyre-run %s --entry huge --arg 99999999999999 2>&1 | FileCheck %s --check-prefix=HUGE
 // HUGE: error: core 0: tensor with more than 2^40 elements
 // RUN: not spyre-run %s --entry extract --arg 3 2>&1 | FileCheck %s --check-prefix=EXTRACT
@@ -167,5 +170,26 @@ func.func @scatter(%x: index, %i: index) attributes {grid = [2]} {
   %t = func.call @taken(%x, %i) : (index, index) -> !ktdp.access_tile<3x16xindex>
   // SCATTER: errors.mlir:[[@LINE+1]]:3: error: core 1: index value 16 for view dimension 0 is outside its range 0 to 15
   ktdp.store %one, %t : tensor<3x16xf32>, !ktdp.access_tile<3x16xindex>
+  return
+}
+
+func.func @many_groups(%n: index) attributes {grid = [4]} {
+  %future = ktdp.inter_tile_produce producer_tiles_per_group = affine_set<(i)[g] : (i - g == 0)> : tensor<4xf32>
+      -> !ktdp.tile_future<tensor<4xf32>, groups = affine_set<(g) : (g >= 0, -g + 4095 >= 0)>> {
+  ^bb0(%group: index):
+    %d = arith.constant dense<1.0> : tensor<4xf32>
+    ktdp.yield_partial %d : tensor<4xf32>
+  }
+  return
+}
+
+// Their ids end where 64 bits end.
+func.func @last_groups(%n: index) attributes {grid = [4]} {
+  %future = ktdp.inter_tile_produce producer_tiles_per_group = affine_set<(i)[g] : (i - g == 0)> : tensor<4xf32>
+      -> !ktdp.tile_future<tensor<4xf32>, groups = affine_set<(g) : (g - 9223372036854775804 >= 0, -g + 9223372036854775807 >= 0)>> {
+  ^bb0(%group: index):
+    %d = arith.constant dense<1.0> : tensor<4xf32>
+    ktdp.yield_partial %d : tensor<4xf32>
+  }
   return
 }

@@ -252,7 +252,7 @@ static int64_t getProgramBytes(const Function &function) {
       continue;
     int64_t bytes = deviceSize(constant.elem);
     for (int64_t size : constant.shape)
-      bytes *= size;
+      bytes = wrappingMul(bytes, size);
     blocks += llvm::divideCeil(bytes, kProgramBlockBytes);
   }
   return blocks * kProgramBlockBytes * function.numCores();

@@ -149,8 +149,8 @@ FunctionLoader::AccessTileLoader::loadBox(const ktdp::BoxBounds &box,
     auto highest = dyn_cast<AffineConstantExpr>(box.upper[setDim]);
     if (!lowest || !highest)
       continue;
-    int64_t size =
-        std::max<int64_t>(highest.getValue() - lowest.getValue() + 1, 0);
+    int64_t size = std::max<int64_t>(
+        wrappingAdd(wrappingSub(highest.getValue(), lowest.getValue()), 1), 0);
     if (plan.staticSizes[t] >= 0 && plan.staticSizes[t] != size)
       return op->emitError("dimension ")
              << t << " of the tile has " << plan.staticSizes[t]

@@ -25,6 +25,21 @@
 
 namespace spyre::runtime {
 
+/// Arithmetic modulo 2^64: so the engine computes addresses, which are checked
+/// when memory is accessed.
+inline int64_t wrappingAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) +
+                              static_cast<uint64_t>(b));
+}
+inline int64_t wrappingSub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) -
+                              static_cast<uint64_t>(b));
+}
+inline int64_t wrappingMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) *
+                              static_cast<uint64_t>(b));
+}
+
 /// The element type of `type` (or `type` itself); nothing if unknown.
 std::optional<Elem> elemOf(mlir::Type type);
 

@@ -21,11 +21,12 @@ static FailureOr<std::vector<int64_t>> groupIds(Operation *op,
   if (!range)
     return op->emitError("groups must be a range of constants, found ")
            << IntegerSetAttr::get(groups);
-  if (range->second - range->first >= DeviceMemory::kMaxCores)
+  auto [first, last] = *range;
+  if (last - first >= DeviceMemory::kMaxCores)
     return op->emitError("more groups than cores");
   std::vector<int64_t> ids;
-  for (int64_t g = range->first; g <= range->second; ++g)
-    ids.push_back(g);
+  for (int64_t i = 0; i <= last - first; ++i)
+    ids.push_back(first + i);
   return ids;
 }
 

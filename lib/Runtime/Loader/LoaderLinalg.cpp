@@ -58,7 +58,8 @@ static LogicalResult decodeMap(Operation *op, AffineMap map,
     while (!work.empty()) {
       auto [e, factor] = work.pop_back_val();
       if (auto c = dyn_cast<AffineConstantExpr>(e)) {
-        result.constant += factor * c.getValue();
+        result.constant =
+            wrappingAdd(result.constant, wrappingMul(factor, c.getValue()));
       } else if (auto d = dyn_cast<AffineDimExpr>(e)) {
         result.terms.push_back({int(d.getPosition()), factor});
       } else if (auto b = dyn_cast<AffineBinaryOpExpr>(e);
@@ -69,7 +70,8 @@ static LogicalResult decodeMap(Operation *op, AffineMap map,
                  isa<AffineConstantExpr>(b.getRHS())) {
         work.push_back(
             {b.getLHS(),
-             factor * cast<AffineConstantExpr>(b.getRHS()).getValue()});
+             wrappingMul(factor,
+                         cast<AffineConstantExpr>(b.getRHS()).getValue())});
       } else {
         return op->emitError("indexing map is not linear: ")
                << AffineMapAttr::get(map);
@@ -415,7 +417,7 @@ bool FunctionLoader::LinalgOpLoader::isProductWithVector() {
   for (int64_t extent : op.getStaticLoopRanges()) {
     if (ShapedType::isDynamic(extent))
       return false;
-    products *= extent;
+    products = wrappingMul(products, extent);
   }
   for (OpOperand *input : op.getDpsInputOperands())
     if (auto type = dyn_cast<RankedTensorType>(input->get().getType()))

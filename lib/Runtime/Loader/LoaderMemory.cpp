@@ -21,7 +21,7 @@ LogicalResult FunctionLoader::addTerms(
     auto &terms = leaf.first == 'v' ? form.vars : form.captured;
     for (auto &term : terms)
       if (term.first == leaf.second) {
-        term.second += factor;
+        term.second = wrappingAdd(term.second, factor);
         return;
       }
     terms.push_back({leaf.second, factor});
@@ -29,7 +29,8 @@ LogicalResult FunctionLoader::addTerms(
   if (factor == 0)
     return success();
   if (auto c = dyn_cast<AffineConstantExpr>(expr)) {
-    form.constant += factor * c.getValue();
+    form.constant =
+        wrappingAdd(form.constant, wrappingMul(factor, c.getValue()));
     return success();
   }
   if (auto d = dyn_cast<AffineDimExpr>(expr)) {
@@ -57,8 +58,9 @@ LogicalResult FunctionLoader::addTerms(
     return op->emitError("subscript multiplies or divides by a value that is "
                          "not a constant");
   if (binary.getKind() == AffineExprKind::Mul)
-    return addTerms(op, tilePlan, other, factor * constant.getValue(), dims,
-                    symbols, form);
+    return addTerms(op, tilePlan, other,
+                    wrappingMul(factor, constant.getValue()), dims, symbols,
+                    form);
   if (constant.getValue() <= 0)
     return op->emitError("subscript divides by ")
            << constant.getValue() << ", expected a positive constant";
@@ -253,7 +255,7 @@ LogicalResult FunctionLoader::loadMemoryView(Operation *op) {
     LinearForm upper;
     if (std::optional<int64_t> constant = getConstantIntValue(sizes[d]);
         constant && isa<Attribute>(sizes[d])) {
-      upper.constant = *constant - 1;
+      upper.constant = wrappingAdd(*constant, -1);
     } else {
       upper.constant = -1;
       upper.captured.push_back({static_cast<int>(dynamic++), 1});
@@ -304,7 +306,7 @@ LogicalResult FunctionLoader::loadDistributedView(Operation *op) {
       auto upper = dyn_cast<AffineConstantExpr>(box->upper[d]);
       isKnown &= static_cast<bool>(upper);
       if (upper)
-        extents[d] = std::max(extents[d], upper.getValue() + 1);
+        extents[d] = std::max(extents[d], wrappingAdd(upper.getValue(), 1));
     }
   }
   for (int64_t d = 0; isKnown && d < type.getRank(); ++d)

@@ -298,3 +298,22 @@ func.func @r14(%mine: tensor<8x4xf16>, %zero: tensor<8x4xf16>) attributes {grid 
       : !ktdp.tile_future<tensor<8x4xf16>, groups = #one> -> tensor<4x8xf16>
   return
 }
+
+// -----
+
+// The ids of groups end where 64 bits end.
+#same = affine_set<(i)[g] : (i - g == 0)>
+#last = affine_set<(g) : (g - 9223372036854775804 >= 0, -g + 9223372036854775807 >= 0)>
+func.func @last_groups(%mine: tensor<2x64xf16>, %zero: tensor<2x64xf16>) attributes {grid = [4]} {
+  %a = ktdp.inter_tile_produce producer_tiles_per_group = #same : tensor<2x64xf16> -> !ktdp.tile_future<tensor<2x64xf16>, groups = #last> {
+    ^bb0(%group: index):
+      ktdp.yield_partial %mine : tensor<2x64xf16>
+  }
+  %0 = ktdp.inter_tile_reduce(%a) consumer_tiles_per_group = #same, identity(%zero : tensor<2x64xf16>)
+      : !ktdp.tile_future<tensor<2x64xf16>, groups = #last> -> tensor<2x64xf16> {
+    ^bb0(%lhs: tensor<2x64xf16>, %rhs: tensor<2x64xf16>):
+      %sum = arith.addf %lhs, %rhs : tensor<2x64xf16>
+      ktdp.yield_reduced %sum : tensor<2x64xf16>
+  }
+  return
+}

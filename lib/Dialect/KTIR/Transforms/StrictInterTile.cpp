@@ -58,12 +58,13 @@ InterTileVerifier::getGroups(Operation *op, TileFutureType type) {
   if (!range)
     return op->emitOpError("groups must be a range of constants, but got ")
            << IntegerSetAttr::get(groups);
-  if (range->second - range->first >= kMaxPoints / numCores)
+  auto [first, last] = *range;
+  if (last - first >= kMaxPoints / numCores)
     return op->emitOpError("too many groups to check: ")
            << IntegerSetAttr::get(groups);
   SmallVector<int64_t> ids;
-  for (int64_t group = range->first; group <= range->second; ++group)
-    ids.push_back(group);
+  for (int64_t i = 0; i <= last - first; ++i)
+    ids.push_back(first + i);
   return ids;
 }
 
