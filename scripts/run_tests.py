@@ -125,6 +125,8 @@ def preload() -> None:
     for name in PRELOADED:
         with suppress(Exception):
             importlib.import_module(name)
+    with suppress(Exception):
+        sys.modules["torch_spyre.decompositions.table"].decompositions()
     # Collections neither visit this again nor copy its pages. A compilation makes
     # hundreds of thousands of objects that live as long as it does.
     gc.collect()

@@ -145,10 +145,14 @@ def decompositions() -> dict[Any, Callable]:
     return {**_with_extensions(table), **_enabled.get()}
 
 
+def _run_otherwise() -> frozenset[str]:
+    """Operators that users have a lowering or a fallback for."""
+    return extensions.names("lowering") | extensions.names("fallback")
+
+
 def _with_extensions(table: dict[Any, Callable]) -> dict[Any, Callable]:
     """A table with the decompositions of users, and without what they run otherwise."""
-    others = extensions.names("lowering") | extensions.names("fallback")
-    if others:
+    if others := _run_otherwise():
         table = {op: fn for op, fn in table.items() if str(op) not in others}
     return {**table, **extensions.decompositions()}
 
@@ -177,8 +181,22 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
     }
 
 
-def all_decompositions() -> dict[Any, Callable]:
-    """All of PyTorch, also of what the ATen table has: for calls that it refuses."""
+def decomposition_of(op: Any) -> Callable | None:
+    """What takes an operator apart, if need be by a function of PyTorch's.
+
+    Also one that the ATen table has: for calls that it refuses.
+    """
     from torch._decomp import decomposition_table
 
-    return _with_extensions({**decomposition_table, **decompositions()})
+    given = extensions.decompositions().get(op)
+    if given is not None:
+        return given
+    if str(op) in _run_otherwise():
+        return None
+    tables = (
+        _enabled.get(),
+        named_decompositions(),
+        _of_aten(table_operators()),
+        decomposition_table,
+    )
+    return next((table[op] for table in tables if op in table), None)

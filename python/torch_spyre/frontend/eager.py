@@ -24,7 +24,7 @@ from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions.quantized import RESULTS
 from torch_spyre.decompositions.table import (
     OWN,
-    all_decompositions,
+    decomposition_of,
     decompositions,
     named_decompositions,
 )
@@ -288,7 +288,7 @@ def _compile_for(
         # program: PyTorch traces the call anew with one decomposition more, which takes
         # apart every node of the operator and shares no node with the last trace. (A
         # generic program, and the one by the row, have other operands and operations.)
-        decomposition = all_decompositions().get(target)
+        decomposition = decomposition_of(target)
         if decomposition is not None:
             table[target] = decomposition
         try:
@@ -296,7 +296,7 @@ def _compile_for(
             return _finish(call, arguments, *imported)
         except RefusedNode as error:
             target = error.node.target
-            if target in table or target not in all_decompositions():
+            if target in table or decomposition_of(target) is None:
                 raise
 
 

@@ -14,7 +14,7 @@ from torch._ops import OpOverload
 
 from torch_spyre import _C, extensions
 from torch_spyre.aten_table import table_operators
-from torch_spyre.decompositions.table import all_decompositions
+from torch_spyre.decompositions.table import decomposition_of
 from torch_spyre.frontend.host_numbers import is_spyre
 from torch_spyre.frontend.importer import is_view
 
@@ -129,7 +129,7 @@ def call_of(namespace: str, name: str, overload: str) -> Call | None:
         not random
         and str(functional) not in extensions.names("fallback")
         and torch.Tag.data_dependent_output not in functional.tags
-        and (functional in all_decompositions() or functional._can_decompose())
+        and (decomposition_of(functional) is not None or functional._can_decompose())
     )
     if not known:
         return None
