@@ -88,11 +88,19 @@ void DivisionSearch::addAtSize() {
 }
 
 /// There are as many pieces as at the largest sizes, where those have so many
-/// iterations.
+/// iterations; where all loops are cut, as many as have the size that they have
+/// there.
 static void limitPieces(DivisionCandidate &candidate,
-                        const DivisionCandidate &largest) {
-  candidate.numPieces = std::min(candidate.numPieces, largest.numPieces);
-  candidate.numStores = std::min(candidate.numStores, largest.numPieces);
+                        const DivisionCandidate &largest, bool isAllCut) {
+  double share = 1;
+  if (isAllCut && largest.largestSlice > 0)
+    share = candidate.largestSlice / largest.largestSlice;
+  auto limit = [&](double pieces, double most) {
+    return std::min(pieces, std::max(std::ceil(most * share), 1.0));
+  };
+  candidate.numPieces = limit(candidate.numPieces, largest.numPieces);
+  candidate.numStores = limit(candidate.numStores,
+                              isAllCut ? largest.numStores : largest.numPieces);
 }
 
 /// Cores that have the same part of an operand, where loops are slices of it.
@@ -119,7 +127,10 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
   }
   countPieces(candidate);
   if (largest)
-    limitPieces(candidate, *largest);
+    limitPieces(candidate, *largest,
+                llvm::all_of(kinds, [](utils::IteratorType kind) {
+                  return kind == utils::IteratorType::parallel;
+                }));
   candidate.exposedShare = 0;
   candidate.partialSumSeconds = getPartialSumSeconds(candidate);
   double transferred = 0, read = 0;
