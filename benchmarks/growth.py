@@ -5,7 +5,8 @@ Times of so small graphs follow the caches more than the algorithms; instruction
 counted by valgrind, differ by less than 1 % from run to run. Growth is
 (N160 - N80) / (N80 - N40), 2 for a linear pass and a little more where it sorts: a
 quadratic step that takes 5 % of a pass's instructions on 80 blocks shows. The same
-again for cores whose LX holds a few of the buffers that are live together. Exits with 1
+again for cores whose LX holds a few of the buffers that are live together, and for
+values that are all live at once. Exits with 1
 when the growth of a pass is over its limit; without valgrind nothing is measured.
 """
 
@@ -18,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from ratios import Ratios
@@ -25,12 +27,8 @@ from ratios import Ratios
 ROOT = Path(__file__).resolve().parent.parent
 COUNTS = (40, 80, 160)
 LIMIT = 2.08
-#: What differs from the device's numbers. In the LX of the second one two thirds of the
-#: buffers have a place.
-DEVICES: dict[str, dict[str, float]] = {
-    "": {},
-    ", little LX": {"lxBytesPerCore": 12288, "lxReservedFraction": 0.96},
-}
+#: In this LX two thirds of the blocks' buffers have a place.
+LITTLE_LX = {"lxBytesPerCore": 12288, "lxReservedFraction": 0.96}
 #: Passes that execute fewer instructions than this share of all are not looked at:
 #: in them sorting and growing containers show.
 LEAST_SHARE = 0.01
@@ -91,13 +89,48 @@ def graph(count: int) -> str:
     )
 
 
+def wide_graph(count: int) -> str:
+    """Each value is made of the one before, and all are added up at the end."""
+    lines = []
+
+    def compute(name: str, operation: str, *operands: str) -> str:
+        types = ", ".join(INPUT if o == "%x" else X for o in operands)
+        lines.append(
+            f"""
+  %e_{name} = tensor.empty() : {X}
+  %{name} = spyre_graph.{operation} ins({", ".join(operands)} : {types})
+    outs(%e_{name} : {X}) -> {X}"""
+        )
+        return f"%{name}"
+
+    values = ["%x"]
+    for n in range(count):
+        values.append(compute(f"v{n}", "tanh" if n % 2 else "exp", values[-1]))
+    total = values[1]
+    for n, value in enumerate(values[2:]):
+        total = compute(f"s{n}", "add", total, value)
+    return (
+        f"func.func @main(%x: {INPUT}) -> {X} {{{''.join(lines)}\n"
+        f"  return {total} : {X}\n}}\n"
+    )
+
+
+#: What is measured: a title, the graph of so many blocks or values, and what differs
+#: from the device's numbers.
+CASES: list[tuple[str, Callable[[int], str], dict[str, float]]] = [
+    ("", graph, {}),
+    (", little LX", graph, LITTLE_LX),
+    (", all live", wide_graph, {}),
+]
+
+
 def count_instructions(
-    tool: Path, count: int, numbers: dict[str, float], folder: Path
+    tool: Path, text: str, numbers: dict[str, float], folder: Path
 ) -> dict[str, int]:
     """Instructions of each pass, with all that it calls, and of the program."""
     source, profile = folder / "graph.mlir", folder / "profile"
     device = folder / "device.json"
-    source.write_text(graph(count))
+    source.write_text(text)
     device.write_text(json.dumps(numbers))
     done = subprocess.run(
         [
@@ -142,10 +175,10 @@ def main() -> int:
         print("valgrind is not installed: nothing is measured")
         return 0
     found = Ratios()
-    for title, numbers in DEVICES.items():
+    for title, make, numbers in CASES:
         with tempfile.TemporaryDirectory() as folder:
             counts = [
-                count_instructions(tool, n, numbers, Path(folder)) for n in COUNTS
+                count_instructions(tool, make(n), numbers, Path(folder)) for n in COUNTS
             ]
         add_growths(counts, title, found)
     return found.finish()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Planning/LayoutAssignment.h"
 
+#include "ChoiceHistory.h"
 #include "Spyre/Planning/SizePrices.h"
 #include "Spyre/Support/Error.h"
 
@@ -21,9 +22,6 @@ using Value = LayoutProblem::Value;
 
 constexpr unsigned kReferenceWidth = 64;
 
-/// Choices that a character of Seen can tell apart.
-constexpr size_t kMaxChoices = 1 << 16;
-
 [[noreturn]] void fail(size_t value, const std::string &what) {
   throw Error("value " + std::to_string(value) + " of a layout problem " +
               what);
@@ -34,8 +32,6 @@ void verify(const LayoutProblem &problem) {
     const Value &value = problem.values[number];
     if (value.prices.empty())
       fail(number, "has no possible layout");
-    if (value.prices.size() > kMaxChoices)
-      fail(number, "has more than " + std::to_string(kMaxChoices) + " choices");
     for (const LayoutProblem::Use &use : value.uses) {
       if (use.value >= number)
         fail(number, "uses a value that is defined later");
@@ -144,8 +140,8 @@ class Search {
 public:
   Search(const LayoutProblem &problem, unsigned width, bool isMerging,
          const Open &open)
-      : problem(problem), width(width), isMerging(isMerging), open(open) {
-    lastUse.resize(problem.values.size());
+      : problem(problem), width(width), isMerging(isMerging), open(open),
+        places(problem.values.size()), lastUse(problem.values.size()) {
     for (size_t number = 0; number < problem.values.size(); ++number) {
       lastUse[number] = number;
       lastNeed.emplace_back(problem.values[number].copyPrices.size(), number);
@@ -170,33 +166,46 @@ public:
     assignment.price = best->price;
     assignment.isProven = isProven;
     assignment.choices.resize(problem.values.size());
-    int link = best->link;
+    unsigned step = best->step;
     for (size_t number = problem.values.size(); number-- > 0;) {
-      assignment.choices[number] = links[link].choice;
-      link = links[link].previous;
+      assignment.choices[number] = *history.getChanges(step, number);
+      step = history.getPrevious(step);
     }
     return assignment;
   }
 
 private:
-  /// The part of a state that later values depend on: for each live value its
-  /// choice, then for each of its copies whether it has been made.
-  using Seen = std::u16string;
-
   struct State {
     int64_t price = 0;
-    Seen seen;
-    int link = -1;
+    /// The entries of all live values, which are what later values depend on.
+    Fingerprint seen;
+    unsigned step = ChoiceHistory::kStart;
   };
-  /// The choices that led to a state.
-  struct Link {
+  /// A state with a choice for the next value.
+  struct Candidate {
+    int64_t price;
+    Fingerprint seen;
+    const State *state;
     unsigned choice;
-    int previous;
   };
-  /// A value that later ones use, and where it stands in `Seen`.
-  struct Live {
-    size_t value, begin, length;
+  /// Where the entry of a value is: its choice, then a bit for each of its
+  /// copies that is made and that a later value may need.
+  struct Place {
+    /// The last value whose step changed it, and the word of those changes.
+    size_t number = 0, firstWord = 0;
   };
+  /// What the steps of one value change: its own entry, then those of the
+  /// values that it uses.
+  struct Changes {
+    std::vector<size_t> values;
+    std::vector<size_t> firstWords;
+    /// For each use, the first word of the value used.
+    std::vector<size_t> usedWords;
+    /// For each word, the bits that are still of interest afterwards.
+    std::vector<Word> masks;
+  };
+
+  static constexpr size_t kWordBits = 8 * sizeof(Word);
 
   /// Notes the copies that value `number` may need.
   void noteNeeds(const LayoutProblem::Use &use, size_t number) {
@@ -207,111 +216,142 @@ private:
         lastNeed[use.value][use.ways[way].copy] = number;
   }
 
-  /// A value with one choice and no copies is the same in all states.
-  size_t getLength(const Value &value) const {
-    bool isFixed = value.prices.size() == 1 && value.copyPrices.empty();
-    return isFixed ? 0 : 1 + value.copyPrices.size();
+  size_t getNumWords(size_t number) const {
+    size_t numCopies = problem.values[number].copyPrices.size();
+    return 1 + (numCopies + kWordBits - 1) / kWordBits;
+  }
+
+  Changes getChanges(size_t number) const {
+    Changes changes;
+    auto add = [&](size_t value) {
+      auto known =
+          std::find(changes.values.begin(), changes.values.end(), value);
+      if (known != changes.values.end())
+        return changes.firstWords[known - changes.values.begin()];
+      size_t first = changes.masks.size();
+      changes.values.push_back(value);
+      changes.firstWords.push_back(first);
+      changes.masks.resize(first + getNumWords(value), ~Word{0});
+      for (size_t copy = 0; copy < lastNeed[value].size(); ++copy)
+        if (lastNeed[value][copy] == number)
+          changes.masks[first + 1 + copy / kWordBits] &=
+              ~(Word{1} << copy % kWordBits);
+      return first;
+    };
+    add(number);
+    for (const LayoutProblem::Use &use : problem.values[number].uses)
+      changes.usedWords.push_back(add(use.value));
+    return changes;
   }
 
   void extend(size_t number) {
     const Value &value = problem.values[number];
-    // The live values that are used, or null for those that are not live.
-    std::vector<const Live *> used;
-    for (const LayoutProblem::Use &use : value.uses) {
-      auto place = std::lower_bound(
-          live.begin(), live.end(), use.value,
-          [](const Live &a, size_t other) { return a.value < other; });
-      bool isFound = place != live.end() && place->value == use.value;
-      used.push_back(isFound ? &*place : nullptr);
-    }
-    // From the back, so that places before it stay where they are.
-    std::vector<Live> ended;
-    for (size_t place = live.size(); place-- > 0;)
-      if (lastUse[live[place].value] <= number)
-        ended.push_back(live[place]);
-    bool staysLive = lastUse[number] > number && getLength(value) != 0;
-    // Places of copies that nothing later needs: whether they are made is past.
-    std::vector<size_t> past;
-    for (const Live &place : live)
-      for (size_t copy = 0; copy < lastNeed[place.value].size(); ++copy)
-        if (lastNeed[place.value][copy] == number)
-          past.push_back(place.begin + 1 + copy);
-
-    std::vector<State> next;
-    std::unordered_map<Seen, size_t> known;
+    const Changes changes = getChanges(number);
+    std::vector<Word> before, entries;
+    std::vector<Candidate> next;
+    std::unordered_map<Fingerprint, size_t, Fingerprint::Hash> known;
     for (const State &state : states) {
+      read(state, changes, before);
+      Fingerprint others = state.seen;
+      if (isMerging)
+        others -= getFingerprint(changes, before, /*first=*/1, number);
       for (unsigned choice = 0; choice < value.prices.size(); ++choice) {
         if (!open[number][choice])
           continue;
-        State extended;
-        extended.seen = state.seen;
-        extended.price = add(add(state.price, value.prices[choice]),
-                             use(value, choice, used, extended.seen));
-        if (extended.price >= LayoutProblem::kImpossible)
+        entries = before;
+        Candidate candidate{add(add(state.price, value.prices[choice]),
+                                choose(number, choice, changes, entries)),
+                            others, &state, choice};
+        if (candidate.price >= LayoutProblem::kImpossible)
           continue;
-        for (size_t place : past)
-          extended.seen[place] = 0;
-        for (const Live &last : ended)
-          extended.seen.erase(last.begin, last.length);
-        if (staysLive) {
-          extended.seen.push_back(static_cast<char16_t>(choice));
-          extended.seen.append(value.copyPrices.size(), u'\0');
-        }
-        extended.link = static_cast<int>(links.size());
-        links.push_back({choice, state.link});
         if (isMerging) {
-          auto [place, isNew] = known.try_emplace(extended.seen, next.size());
+          candidate.seen +=
+              getFingerprint(changes, entries, /*first=*/0, number + 1);
+          auto [place, isNew] = known.try_emplace(candidate.seen, next.size());
           if (!isNew) {
-            if (extended.price < next[place->second].price)
-              next[place->second] = std::move(extended);
+            if (candidate.price < next[place->second].price)
+              next[place->second] = candidate;
             continue;
           }
         }
-        next.push_back(std::move(extended));
+        next.push_back(candidate);
       }
     }
-    renumberLive(number, staysLive);
     isProven &= next.size() <= width;
     // The plain beam is always in order, as the reference's is.
     if (!isMerging || next.size() > width)
       keepCheapest(next);
-    states = std::move(next);
+    std::vector<State> extended;
+    for (const Candidate &kept : next) {
+      read(*kept.state, changes, entries);
+      choose(number, kept.choice, changes, entries);
+      extended.push_back(
+          {kept.price, kept.seen, history.add(kept.state->step, entries)});
+    }
+    states = std::move(extended);
+    for (size_t entry = 0; entry < changes.values.size(); ++entry)
+      places[changes.values[entry]] = {number, changes.firstWords[entry]};
   }
 
-  /// The price of all uses by a choice of `value`; notes the copies made.
-  int64_t use(const Value &value, unsigned choice,
-              const std::vector<const Live *> &used, Seen &seen) const {
+  /// Reads the entries of the values used; that of the new one is zeros.
+  void read(const State &state, const Changes &changes,
+            std::vector<Word> &entries) const {
+    entries.assign(changes.masks.size(), 0);
+    for (size_t entry = 1; entry < changes.values.size(); ++entry) {
+      size_t value = changes.values[entry];
+      // The entry of one without copies and other choices is zeros, too.
+      if (problem.values[value].prices.size() == 1 && lastNeed[value].empty())
+        continue;
+      const Place &place = places[value];
+      const Word *words =
+          history.getChanges(state.step, place.number) + place.firstWord;
+      std::copy_n(words, getNumWords(value),
+                  entries.begin() + changes.firstWords[entry]);
+    }
+  }
+
+  /// Notes a choice for value `number`, and the copies that are made for it.
+  /// Returns the price of its uses.
+  int64_t choose(size_t number, unsigned choice, const Changes &changes,
+                 std::vector<Word> &entries) const {
+    const Value &value = problem.values[number];
     int64_t price = 0;
-    for (size_t number = 0; number < value.uses.size(); ++number) {
-      const LayoutProblem::Use &use = value.uses[number];
-      size_t usedChoice = used[number] ? seen[used[number]->begin] : 0;
-      const Way &way = use.ways[usedChoice * value.prices.size() + choice];
+    for (size_t use = 0; use < value.uses.size(); ++use) {
+      const LayoutProblem::Use &used = value.uses[use];
+      Word *entry = &entries[changes.usedWords[use]];
+      const Way &way = used.ways[*entry * value.prices.size() + choice];
       price = add(price, way.price);
       if (way.copy == LayoutProblem::kNoCopy)
         continue;
-      char16_t &isMade = seen[used[number]->begin + 1 + way.copy];
-      if (!isMade)
-        price = add(price, problem.values[use.value].copyPrices[way.copy]);
-      isMade = 1;
+      Word &made = entry[1 + way.copy / kWordBits];
+      Word bit = Word{1} << way.copy % kWordBits;
+      if (!(made & bit))
+        price = add(price, problem.values[used.value].copyPrices[way.copy]);
+      made |= bit;
     }
+    entries.front() = choice;
+    for (size_t word = 0; word < entries.size(); ++word)
+      entries[word] &= changes.masks[word];
     return price;
   }
 
-  void renumberLive(size_t number, bool staysLive) {
-    std::vector<Live> still;
-    size_t begin = 0;
-    for (const Live &value : live)
-      if (lastUse[value.value] > number) {
-        still.push_back({value.value, begin, value.length});
-        begin += value.length;
-      }
-    if (staysLive)
-      still.push_back({number, begin, getLength(problem.values[number])});
-    live = std::move(still);
+  /// Of the entries from the given one on of values that value `number`, or a
+  /// later one, uses.
+  Fingerprint getFingerprint(const Changes &changes,
+                             const std::vector<Word> &entries, size_t first,
+                             size_t number) const {
+    Fingerprint sum;
+    for (size_t entry = first; entry < changes.values.size(); ++entry) {
+      size_t value = changes.values[entry];
+      if (lastUse[value] >= number)
+        sum += Fingerprint::of(value, &entries[changes.firstWords[entry]],
+                               getNumWords(value));
+    }
+    return sum;
   }
 
   /// Sorts by price, of equal ones the earlier first.
-  void keepCheapest(std::vector<State> &found) const {
+  void keepCheapest(std::vector<Candidate> &found) const {
     std::vector<size_t> order(found.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -319,9 +359,9 @@ private:
              std::make_pair(found[b].price, b);
     });
     order.resize(std::min(order.size(), width));
-    std::vector<State> kept;
+    std::vector<Candidate> kept;
     for (size_t number : order)
-      kept.push_back(std::move(found[number]));
+      kept.push_back(found[number]);
     found = std::move(kept);
   }
 
@@ -330,13 +370,12 @@ private:
   bool isMerging;
   const Open &open;
   bool isProven = true;
+  std::vector<Place> places;
   std::vector<size_t> lastUse;
   /// Of each value and each of its copies, the last value that may need it.
   std::vector<std::vector<size_t>> lastNeed;
-  /// Ascending.
-  std::vector<Live> live;
   std::vector<State> states;
-  std::vector<Link> links;
+  ChoiceHistory history;
 };
 
 } // namespace

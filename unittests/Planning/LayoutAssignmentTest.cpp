@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Planning/LayoutAssignment.h"
 
+#include "ChoiceHistory.h"
 #include "Spyre/Support/Error.h"
 
 #include <gtest/gtest.h>
@@ -154,7 +155,7 @@ TEST(LayoutAssignment, ForgetsCopiesThatNothingNeedsAnyMore) {
   // The first value stays live. Of its users each may make a copy of its own.
   LayoutProblem problem;
   Value first{{0}, {}, {}}, last{{0}, {Use{0, {{0, -1}}}}, {}};
-  for (int number = 0; number < 12; ++number) {
+  for (int number = 0; number < 40; ++number) {
     first.copyPrices.push_back(5);
     problem.values.push_back(
         Value{{5, 0}, {Use{0, {{0, -1}, {0, number}}}}, {}});
@@ -163,7 +164,7 @@ TEST(LayoutAssignment, ForgetsCopiesThatNothingNeedsAnyMore) {
   problem.values.push_back(last);
   LayoutAssignment assignment = assignLayouts(problem, /*width=*/2);
   EXPECT_TRUE(assignment.isProven);
-  EXPECT_EQ(assignment.price, 60);
+  EXPECT_EQ(assignment.price, 200);
 }
 
 TEST(LayoutAssignment, EqualsBruteForce) {
@@ -199,6 +200,50 @@ TEST(LayoutAssignment, NeverDearerThanTheReferencesBeam) {
   // The states kept are worth it.
   EXPECT_GT(numProven, 0);
   EXPECT_GT(numCheaper, 0);
+}
+
+TEST(ChoiceHistory, FindsWhatAnAssignmentChangedAtAnyValue) {
+  const unsigned kSeed = 20261128;
+  Random random(kSeed);
+  ChoiceHistory history;
+  // Of each step: its assignment's changes so far, with numbers of its own.
+  std::vector<std::vector<Word>> chosen{{}};
+  for (Word step = 1; step < 3000; ++step) {
+    // Long ones, that part late.
+    auto previous =
+        static_cast<unsigned>(random.get(step > 8 ? step - 8 : 0, step - 1));
+    std::vector<Word> choices = chosen[previous];
+    choices.push_back(step);
+    ASSERT_EQ(history.add(previous, {step, ~step}), step);
+    ASSERT_EQ(history.getPrevious(step), previous);
+    for (size_t number = 0; number < choices.size(); ++number) {
+      const Word *changes = history.getChanges(step, number);
+      ASSERT_EQ(changes[0], choices[number])
+          << "seed " << kSeed << " step " << step << " value " << number;
+      ASSERT_EQ(changes[1], ~choices[number]);
+    }
+    chosen.push_back(std::move(choices));
+  }
+}
+
+TEST(ChoiceHistory, FingerprintsAreOfWhatIsSeenNotOfTheWayThere) {
+  auto of = [](size_t value, std::vector<Word> entry) {
+    return Fingerprint::of(value, entry.data(), entry.size());
+  };
+  Fingerprint seen = of(3, {1, 0});
+  seen += of(7, {0, 5});
+  Fingerprint same = of(7, {0, 4});
+  same += of(3, {1, 0});
+  EXPECT_FALSE(seen == same);
+  same -= of(7, {0, 4});
+  same += of(7, {0, 5});
+  EXPECT_TRUE(seen == same);
+  // Which value, and which word, has what.
+  EXPECT_FALSE(of(3, {1, 0}) == of(3, {0, 1}));
+  EXPECT_FALSE(of(3, {1, 0}) == of(1, {3, 0}));
+  Fingerprint exchanged = of(3, {0, 5});
+  exchanged += of(7, {1, 0});
+  EXPECT_FALSE(seen == exchanged);
 }
 
 TEST(LayoutAssignment, CountsProblemsAlike) {

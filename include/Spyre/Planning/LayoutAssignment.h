@@ -40,7 +40,7 @@ struct LayoutProblem {
   };
 
   struct Value {
-    /// Price of each choice; 1 to 65536 of them.
+    /// Price of each choice; at least one.
     std::vector<int64_t> prices;
     std::vector<Use> uses;
     /// Price of each of its copies, which all its users share. What a copy
