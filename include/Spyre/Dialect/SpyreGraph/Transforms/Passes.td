@@ -301,6 +301,7 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     would tile it like that again.
 
     Constraints:
+    - SG-TILING-C1: the results of all operations have layouts.
     - SG-TILE-HINT-C1: the dimension can be cut into as many tiles as the hint
       says: whole sticks, equal but for the last one, and none empty.
     - SG-TILE-HINT-C2: every operation under the hint can be cut along the
@@ -472,6 +473,9 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
     the operations that it keeps in LX (an interface method), of at least two
     uses; in place where it works in place; no copies of arguments. Its
     default solver is greedy.
+
+    Constraints:
+    - SG-LX-C1: no operation is on tensors.
   }];
   let options = [
     Option<"solver", "solver", "std::string", "\"optimal\"",
@@ -521,6 +525,9 @@ def SpyreMemoryPlanning
     that are not live at the same time share memory, so that the pool is as
     small as the solver (docs/internals/memory.md) can make it. The function's
     `spyre_graph.pool_size` says how large it must be.
+
+    Constraints:
+    - SG-MEMORY-C1: no operation is on tensors.
   }];
   let statistics = [
     Statistic<"numPlaced", "placed", "Buffers placed in the pool">,

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Division/DivisionSearch.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -60,20 +61,14 @@ private:
   /// SG-BUFFERIZE-C1
   LogicalResult checkLayouts() {
     WalkResult result = getOperation().walk([](Operation *op) {
-      auto check = [&](TypeRange types) {
-        for (Type type : types)
-          if (isa<TensorType>(type) && !getLayout(type)) {
-            op->emitOpError() << "has a tensor without a layout, " << type
-                              << "; run --spyre-propagate-layouts first";
-            return false;
-          }
-        return true;
-      };
       auto func = dyn_cast<func::FuncOp>(op);
-      bool valid =
-          func ? check(func.getArgumentTypes()) && check(func.getResultTypes())
-               : check(op->getResultTypes());
-      return valid ? WalkResult::advance() : WalkResult::interrupt();
+      bool isValid =
+          func ? succeeded(spyre_graph::checkLayouts(
+                     func, func.getArgumentTypes())) &&
+                     succeeded(
+                         spyre_graph::checkLayouts(func, func.getResultTypes()))
+               : succeeded(spyre_graph::checkLayouts(op, op->getResultTypes()));
+      return isValid ? WalkResult::advance() : WalkResult::interrupt();
     });
     return failure(result.wasInterrupted());
   }

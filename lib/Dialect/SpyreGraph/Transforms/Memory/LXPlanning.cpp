@@ -12,6 +12,7 @@
 #include "Liveness.h"
 #include "MemorySchedule.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Planning/BufferAllocation.h"
@@ -63,7 +64,7 @@ public:
     if (func.isExternal())
       return;
     target = getTarget(func);
-    if (!target)
+    if (!target || failed(checkBufferized(func))) // SG-LX-C1
       return signalPassFailure();
     reads.emplace(*target, spec);
     copies.clear();

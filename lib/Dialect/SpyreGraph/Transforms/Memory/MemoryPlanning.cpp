@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Liveness.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Planning/BufferAllocation.h"
@@ -34,6 +35,8 @@ public:
     func::FuncOp func = getOperation();
     if (func.isExternal())
       return;
+    if (failed(checkBufferized(func))) // SG-MEMORY-C1
+      return signalPassFailure();
     StringRef attrName = SpyreGraphDialect::getPlacementAttrName();
 
     // An allocation that nothing uses needs no memory.

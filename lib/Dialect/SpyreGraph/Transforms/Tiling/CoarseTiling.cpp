@@ -7,6 +7,7 @@
 #include "SpanScans.h"
 #include "SpanTables.h"
 #include "Spans.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -487,7 +488,7 @@ public:
       return signalPassFailure();
     }
     const Target *target = getTarget(func);
-    if (!target)
+    if (!target || failed(checkLayouts(func))) // SG-TILING-C1
       return signalPassFailure();
     double lxBytes = lxSize * (1.0 - reserved) * fill;
     double savedBytes = 0; // negative where hints cost traffic

@@ -67,7 +67,8 @@ private:
       return success();
     }
     if (!isPartial && op->getNumResults() != 0)
-      return op->emitOpError("is on tensors; plans are on buffers");
+      return op->emitOpError("is on tensors; plans are on buffers; "
+                             "run --spyre-bufferize first");
     // Between two passes, what has not been decided need not be there.
     bool isDivided = !isPartial || spyreOp.getWorkDivision();
     auto areAll = [&](function_ref<bool(Type)> predicate) {
@@ -95,7 +96,8 @@ private:
     if (!type) {
       if (isa<TensorType>(value.getType()) && !isPartial)
         return emitError() << "has a tensor, " << value.getType()
-                           << "; plans are on buffers";
+                           << "; plans are on buffers; run --spyre-bufferize "
+                              "first";
       return success();
     }
     if (!type.hasStaticShape() || !type.getLayout().isIdentity())
