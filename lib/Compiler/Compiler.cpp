@@ -91,8 +91,9 @@ class PassObserver : public PassInstrumentation {
 public:
   PassObserver(std::string dumpDir,
                std::vector<std::pair<std::string, double>> &seconds,
-               std::string &error)
-      : dumpDir(std::move(dumpDir)), seconds(seconds), error(error) {}
+               std::string &error, std::string &failedPass)
+      : dumpDir(std::move(dumpDir)), seconds(seconds), error(error),
+        failedPass(failedPass) {}
 
   void runBeforePass(Pass *, Operation *) override {
     started.push_back(std::chrono::steady_clock::now());
@@ -100,6 +101,9 @@ public:
   void runAfterPass(Pass *pass, Operation *op) override { finish(pass, op); }
   void runAfterPassFailed(Pass *pass, Operation *op) override {
     finish(pass, op);
+    // The pass itself comes before the adaptors that run it.
+    if (failedPass.empty())
+      failedPass = pass->getArgument().str();
   }
 
 private:
@@ -121,7 +125,7 @@ private:
 
   std::string dumpDir;
   std::vector<std::pair<std::string, double>> &seconds;
-  std::string &error;
+  std::string &error, &failedPass;
   SmallVector<std::chrono::steady_clock::time_point> started;
   unsigned number = 0;
 };
@@ -150,6 +154,9 @@ void spyre::dumpModule(const std::string &folder, const std::string &name,
 /// the planned ones if the caller put them there.
 static constexpr const char kDecisionsOutFile[] = "decisions.json";
 static constexpr const char kDecisionsInFile[] = "decisions-in.json";
+
+/// The pass that fails where another one has made a wrong plan.
+static constexpr const char kPlanVerifier[] = "spyre-verify-plan";
 
 /// Whether values may make it fail: indices outside, divisions by zero.
 static bool mayFail(spyre_graph::SpyreOpInterface op) {
@@ -233,7 +240,7 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
   result.cacheKey =
       cacheKey.empty() ? getCacheKey(builder, options) : std::move(cacheKey);
   DiagnosticText diagnostics(&impl.context);
-  std::string dumpError;
+  std::string dumpError, failedPass;
   OwningOpRef<ModuleOp> module = impl.module->clone();
   if (!dumpDir.empty())
     dumpModule(dumpDir, "00-import.mlir", *module, dumpError);
@@ -243,8 +250,8 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
 
   PassManager manager(&impl.context);
   manager.enableVerifier(true);
-  manager.addInstrumentation(
-      std::make_unique<PassObserver>(dumpDir, result.passSeconds, dumpError));
+  manager.addInstrumentation(std::make_unique<PassObserver>(
+      dumpDir, result.passSeconds, dumpError, failedPass));
   PipelineOptions pipeline;
   pipeline.cores = options.cores;
   if (!options.device.empty()) {
@@ -286,6 +293,8 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
   }
   if (!dumpError.empty())
     throw Error(dumpError);
+  if (failedPass == kPlanVerifier)
+    throw RefusedPlan("the plan of the graph is wrong:\n" + diagnostics.str());
   if (!compiled)
     throw Error("compiling the graph failed:\n" + diagnostics.str());
 

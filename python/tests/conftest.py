@@ -140,8 +140,8 @@ def _empty_program_cache():
 
 def _refusals() -> dict:
     """What the compiler refused in this process, if it is loaded at all."""
-    parts = sys.modules.get("torch_spyre.frontend.parts")
-    return parts.refusals() if parts else {}
+    refusals = sys.modules.get("torch_spyre.frontend.refusals")
+    return refusals.refusals() if refusals else {}
 
 
 @pytest.fixture(autouse=True)

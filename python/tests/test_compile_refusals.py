@@ -2,8 +2,10 @@
 """Operators of a compiled graph for which the compiler makes no program."""
 
 import inspect
+import json
 import warnings
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +13,7 @@ import torch_spyre
 from inputs import values
 from numerics import assert_exact, compiled
 from torch_spyre import _C, compile_backend
-from torch_spyre.frontend import cache, parts
+from torch_spyre.frontend import cache, parts, refusals
 from torch_spyre.frontend.importer import Importer
 from torch_spyre.ops.fallbacks import FallbackWarning
 
@@ -33,7 +35,7 @@ def refuse(monkeypatch):
         return original(builder, options)
 
     monkeypatch.setattr(cache, "load_or_compile", load_or_compile)
-    monkeypatch.setattr(parts, "_refusals", Counter())
+    monkeypatch.setattr(refusals, "_refusals", Counter())
     return names.append
 
 
@@ -145,6 +147,78 @@ def test_what_the_user_asked_for_is_an_error(refuse):
     options = {"superdsc_compatible": True}
     with pytest.raises(Exception, match="no abs here"):
         torch.compile(lambda x: x.abs(), backend="spyre", options=options)(x)
+
+
+@pytest.fixture
+def misplan(refuse, monkeypatch, tmp_path):
+    """Lets plans divide an exp within its sticks, in what has so many operations."""
+    compile_graph = _C.compile_graph
+    least = []
+
+    def compile_wrong(builder, options, key):
+        text = builder.print()
+        numbers = text.count("outs("), "spyre_graph.exp " in text
+        if not least or numbers < (least[0], True):
+            return compile_graph(builder, options, key)
+        folder = tmp_path / key
+        options = {**options, "dump_dir": str(folder)}
+        if not folder.exists():
+            compile_graph(builder, options, key)
+            decisions = json.loads((folder / "decisions.json").read_text())
+            (op,) = (
+                op
+                for function in decisions["functions"]
+                for op in function["ops"]
+                if op["op"] == "spyre_graph.exp"
+            )
+            op["division"] = {"splits": [3, 4], "chunks": [22, 65]}
+            (folder / "decisions-in.json").write_text(json.dumps(decisions))
+        return compile_graph(builder, options, key)
+
+    monkeypatch.setattr(_C, "compile_graph", compile_wrong)
+    monkeypatch.setattr(refusals, "_logged", set())
+    # No program of another test is taken, and none of this one's refusals later.
+    cache.forget_loaded()
+    with torch.compiler.config.patch(force_disable_caches=True):
+        yield least.append
+    cache.forget_loaded()
+
+
+def plan_warnings(caplog):
+    return [r.getMessage() for r in caplog.records if "plan" in r.getMessage()]
+
+
+def test_a_wrong_plan_is_no_secret(misplan, caplog):
+    """Its operators have programs of their own; a warning says what to do, once."""
+
+    def function(x):
+        y = x * 2
+        y = torch.exp(y - y)
+        return (y * 3,)
+
+    misplan(3)
+    x = whole((64, 256))
+    for _ in range(2):
+        check(function, x)
+        torch._dynamo.reset()
+    (message,) = plan_warnings(caplog)
+    line = line_of(function, "torch.exp")
+    assert f"{Path(__file__).name}:{line}: error: 'spyre_graph.exp' op" in message
+    assert "same stick" in message and "please report" in message
+    ((operator, reason),) = compile_backend.refusals()
+    assert operator == refusals.PLAN and reason in message
+    assert compile_backend.refusals() == {(operator, reason): 2}
+    assert torch_spyre.fallback_report() == {}
+
+
+def test_a_wrong_plan_of_an_eager_operator(misplan, caplog):
+    misplan(1)
+    x = torch.zeros(64, 256, dtype=torch.float16)
+    assert_exact(torch.exp(x.to("spyre")).cpu(), torch.exp(x))
+    (message,) = plan_warnings(caplog)
+    assert "same stick" in message
+    assert [operator for operator, _ in compile_backend.refusals()] == [refusals.PLAN]
+    assert list(torch_spyre.fallback_report()) == ["aten::exp"]
 
 
 @pytest.fixture

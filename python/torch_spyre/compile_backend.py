@@ -23,12 +23,9 @@ from torch_spyre.frontend.host_dtypes import check_results
 from torch_spyre.frontend.leftovers import drop_from_graph, drop_traced_module
 from torch_spyre.frontend.narrowed import narrow_numbers
 from torch_spyre.frontend.options import compile_options
-from torch_spyre.frontend.parts import (
-    CompiledPart,
-    compiled_parts,
-    refusals,
-)
+from torch_spyre.frontend.parts import CompiledPart, compiled_parts
 from torch_spyre.frontend.redrawn import add_fake_values
+from torch_spyre.frontend.refusals import refusals
 from torch_spyre.frontend.regions import inline_regions
 from torch_spyre.frontend.traced import TracedGraph, kept_by_pytorch
 from torch_spyre.frontend.updated_arguments import view_updated_arguments

@@ -11,6 +11,7 @@
 #include "Spyre/Compiler/CompileOptions.h"
 #include "Spyre/Compiler/GraphBuilder.h"
 #include "Spyre/Runtime/Program/Program.h"
+#include "Spyre/Support/Error.h"
 
 #include <map>
 #include <memory>
@@ -19,6 +20,14 @@
 #include <vector>
 
 namespace spyre {
+
+/// The check of plans, --spyre-verify-plan, refuses what the other passes have
+/// decided. One of them has a defect then, unless the caller changed decisions.
+/// Any other Error says what cannot be compiled.
+class RefusedPlan : public Error {
+public:
+  using Error::Error;
+};
 
 /// A tensor that the program writes and the caller allocates before each run.
 /// Sizes and strides are the largest where they vary
@@ -65,8 +74,8 @@ std::string getCacheKey(const GraphBuilder &builder,
 /// `<NN>-<pass>.mlir` after each pass, the plan's decisions, and the bundles if
 /// the options ask for some; decisions that lie there replace the planned ones,
 /// so what was compiled with a dump is not to be cached. `cacheKey`, if not
-/// empty, is what getCacheKey() says of both. Throws Error whose text holds
-/// every diagnostic with its PyTorch source line.
+/// empty, is what getCacheKey() says of both. Throws Error, or RefusedPlan,
+/// whose text holds every diagnostic with its PyTorch source line.
 CompiledGraph compile(const GraphBuilder &builder,
                       const CompileOptions &options = {},
                       const std::string &dumpDir = "",

@@ -572,6 +572,8 @@ static void initTraceBindings(py::module &m) {
 void initCompilerBindings(py::module &m) {
   py::register_exception<UnsupportedOp>(m, "UnsupportedOp",
                                         m.attr("SpyreError").ptr());
+  py::register_exception<RefusedPlan>(m, "RefusedPlan",
+                                      m.attr("SpyreError").ptr());
   initSizeBindings(m);
   initBuilderBindings(m);
   initProgramBindings(m);

@@ -31,6 +31,7 @@ import torch
 
 from torch_spyre import _C
 from torch_spyre._inductor import config
+from torch_spyre.frontend import refusals
 from torch_spyre.logging_config import set_log_level
 
 _in_memory: dict[str, Any] = {}
@@ -182,10 +183,14 @@ def _compile(key: str, builder: Any, options: dict[str, Any]) -> Any:
     # it refuses.
     _C.read_environment("SPYRE_VERIFY_EACH_PASS")
     started = time.perf_counter()
-    if config.log_passes and "dump_dir" not in options:
-        graph = _compile_with_log(key, builder, options)
-    else:
-        graph = _C.compile_graph(builder, options, key)
+    try:
+        if config.log_passes and "dump_dir" not in options:
+            graph = _compile_with_log(key, builder, options)
+        else:
+            graph = _C.compile_graph(builder, options, key)
+    except _C.RefusedPlan as error:
+        refusals.count_plan(error)
+        raise
     _log.info("compiled %s in %.1f ms", key[:12], 1e3 * (time.perf_counter() - started))
     if _passes_log.isEnabledFor(logging.DEBUG):
         times = [f"{name} {1e3 * t:.2f} ms" for name, t in graph.pass_seconds]

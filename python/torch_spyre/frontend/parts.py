@@ -15,7 +15,6 @@ import logging
 import operator
 import threading
 import warnings
-from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +31,7 @@ from torch_spyre.frontend import (
     hints,
     host_numbers,
     listing,
+    refusals,
     trace,
 )
 from torch_spyre.frontend.importer import (
@@ -49,12 +49,6 @@ compiling = threading.RLock()
 
 _log = logging.getLogger("spyre.inductor")
 _lowering_log = logging.getLogger("spyre.inductor.lowering")
-_refusals: Counter[tuple[str, str]] = Counter()
-
-
-def refusals() -> dict[tuple[str, str], int]:
-    """(operator, reason) -> how often the compiler refused the operator for it."""
-    return dict(_refusals)
 
 
 def is_for_superdsc(options: Mapping[str, Any]) -> bool:
@@ -497,10 +491,7 @@ def _units(nodes: Sequence[Node]) -> list[list[Node]]:
 
 def _warn_of_refusal(node: Node, reason: str) -> None:
     """Says at the user's line that an operator has no program."""
-    first = reason.split("\n")
-    # "compiling the graph failed:" is followed by what failed.
-    text = first[1] if first[0].endswith(":") and len(first) > 1 else first[0]
-    _refusals[str(node.target), text] += 1
+    text = refusals.count(str(node.target), reason)
     file, line = _user_line(node)
     warnings.warn_explicit(
         f"{node.target} runs by itself, because the compiler refuses it here: {text}",
