@@ -10,6 +10,7 @@ from inputs import values
 from numerics import assert_exact, compiled
 from torch_spyre import _C
 from torch_spyre.compile_backend import compiled_parts
+from torch_spyre.frontend import eager
 
 
 def whole(shape, dtype=torch.float16, seed=0):
@@ -89,6 +90,20 @@ def test_constants_are_read_before():
     before = len(compiled_parts())
     assert_exact(compiled(function)(x.to("spyre")).cpu(), function(x))
     assert len(compiled_parts()) == before + 1
+
+
+@pytest.mark.usefixtures("no_fallback")
+def test_constants_are_computed_while_tracing():
+    """An operator that runs for the first time then is taken apart as at any time."""
+
+    def function(x):
+        return x + torch.tensor([0.5, 0.8], device=x.device).erfinv()
+
+    eager.forget()
+    x = whole((3, 2), torch.float32)
+    torch.testing.assert_close(compiled(function)(x.to("spyre")).cpu(), function(x))
+    # It is kept for later calls.
+    torch.testing.assert_close(function(x.to("spyre")).cpu(), function(x))
 
 
 def test_backward_through_an_unsupported_operator():

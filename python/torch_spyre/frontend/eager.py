@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +43,7 @@ from torch_spyre.frontend.eager_calls import (
     has_say,
     leaves,
     resize_written,
+    undisturbed,
     with_sizes,
 )
 from torch_spyre.frontend.host_numbers import is_spyre
@@ -118,15 +118,6 @@ def is_candidate(qualified: str, overload: str) -> bool:
     return call_of(namespace, name, overload) is not None
 
 
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """PyTorch without the modes of the code that called the operator."""
-    from torch.utils._python_dispatch import _disable_current_modes
-
-    with torch._C.DisableTorchFunction(), _disable_current_modes(), torch.no_grad():
-        yield
-
-
 def compile_call(
     qualified: str,
     overload: str,
@@ -146,7 +137,7 @@ def compile_call(
     call = call_of(namespace, name, overload)
     assert call is not None
     try:
-        with _undisturbed():
+        with undisturbed():
             program = _compile(call, arguments, shifts, generic)
         what = "a program for any numbers" if generic else "a program"
         _log.debug("%s%s runs as %s", call.name, Shapes(arguments), what)
@@ -188,7 +179,7 @@ def compile_sized(
     call = call_of(namespace, name, overload)
     assert call is not None
     try:
-        with _undisturbed():
+        with undisturbed():
             tensors = list(leaves(arguments))
             count = count_sizes(arguments)
             operands = eager_sizes.operands_of(tensors, numbers, earlier, count)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -297,3 +298,25 @@ def resize_written(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> bool:
         if out.stride() != meta.stride() == torch.empty_like(meta).stride():
             out.as_strided_(meta.shape, meta.stride())
     return changed
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """PyTorch without the modes of the code that called the operator.
+
+    A trace computes what depends on constants alone where no Python key is dispatched
+    to: traces of operators need those keys.
+    """
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    excluded = torch._C._dispatch_tls_local_exclude_set()
+    for key in (torch._C.DispatchKey.Python, torch._C.DispatchKey.PythonTLSSnapshot):
+        excluded = excluded.remove(key)
+    included = torch._C._dispatch_tls_local_include_set()
+    with (
+        torch._C._ForceDispatchKeyGuard(included, excluded),
+        torch._C.DisableTorchFunction(),
+        _disable_current_modes(),
+        torch.no_grad(),
+    ):
+        yield
