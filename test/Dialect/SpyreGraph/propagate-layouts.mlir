@@ -462,3 +462,20 @@ func.func @joined_last(%old: tensor<4x64x448xf16, #heads>, %new: tensor<4x64x64x
   %k = spyre_graph.identity ins(%new : tensor<4x64x64xf16, #heads>) outs(%0 : tensor<4x64x512xf16>) {extents = array<i64: 4, 64, 64>, maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2 + 448)>]} -> tensor<4x64x512xf16>
   return %k : tensor<4x64x512xf16>
 }
+
+// -----
+
+#columns = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
+
+// One core would sort all rows of a stick: so the sticks change before, not after.
+// CHECK-LABEL: func @sorted
+// CHECK: %[[ROWS:.*]] = spyre_graph.restickify ins(%arg0
+// CHECK: spyre_graph.sort ins(%[[ROWS]] : tensor<64x512xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>)
+// CHECK-NOT: restickify
+func.func @sorted(%x: tensor<64x512xf16, #columns>) -> tensor<64x512xf16> {
+  %e = tensor.empty() : tensor<64x512xf16>
+  %r = spyre_graph.sort ins(%x : tensor<64x512xf16, #columns>)
+                        outs(%e : tensor<64x512xf16>) {dim = 1 : i64}
+                        -> tensor<64x512xf16>
+  return %r : tensor<64x512xf16>
+}

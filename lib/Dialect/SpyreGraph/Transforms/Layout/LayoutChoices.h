@@ -60,6 +60,12 @@ struct OpInfo {
     }
     return -1;
   }
+  /// The loop dimension along which the operation sorts, or -1.
+  int64_t getSortedDim() const {
+    if (!isSort(SpyreOpInterface(op).getCombiner()))
+      return -1;
+    return llvm::find(kinds, utils::IteratorType::reduction) - kinds.begin();
+  }
 
   SpyreOpInterface op;
   SmallVector<int64_t> extents;

@@ -148,14 +148,6 @@ static SmallVector<unsigned, 2> getStickDims(const OpInfo &info,
   return SmallVector<unsigned, 2>(used.set_bits());
 }
 
-/// The loop dimension along which an operation sorts, or -1.
-static int64_t getSortedDim(const OpInfo &info) {
-  if (!isSort(SpyreOpInterface(info.op).getCombiner()))
-    return -1;
-  return llvm::find(info.kinds, utils::IteratorType::reduction) -
-         info.kinds.begin();
-}
-
 SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info) {
   SmallVector<LayoutChoice, 4> choices;
   auto add = [&](StickChoice stick, bool isExchanged = false) {
@@ -190,7 +182,7 @@ SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info) {
   }
   // A core that sorts across sticks has as many runs in LX as a stick has
   // lanes.
-  int64_t sorted = getSortedDim(info);
+  int64_t sorted = info.getSortedDim();
   bool fitsAcrossSticks =
       sorted < 0 || getStickElements(getResultLayout(info, std::nullopt)) *
                             getSortBytes(info.extents[sorted]) <=

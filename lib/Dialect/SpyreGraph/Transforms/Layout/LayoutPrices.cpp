@@ -148,12 +148,27 @@ int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
   return price;
 }
 
+/// How many cores can compute an operation: a core sorts whole runs, and across
+/// sticks as many at once as a stick has lanes.
+static int64_t getNumCores(const OpInfo &info, const LayoutChoice &choice,
+                           int64_t numCores) {
+  int64_t sorted = info.getSortedDim(), parts = 1;
+  if (sorted < 0)
+    return numCores;
+  for (auto [dim, extent] : llvm::enumerate(info.extents))
+    if (static_cast<int64_t>(dim) != sorted)
+      parts *= choice.stick == StickChoice(dim)
+                   ? llvm::divideCeil(extent, getStickElements(choice.layout))
+                   : extent;
+  return std::min(parts, numCores);
+}
+
 /// What computing costs, if all operands are in LX.
 int64_t LayoutGraph::getComputed(const OpInfo &info,
                                  const LayoutChoice &choice) const {
   if (llvm::is_contained(info.extents, 0))
     return 0;
-  auto cores = static_cast<double>(spec.numCores);
+  auto cores = static_cast<double>(getNumCores(info, choice, spec.numCores));
   double iterations = 1;
   for (int64_t extent : info.extents)
     iterations *= static_cast<double>(extent);
