@@ -3,6 +3,8 @@
 through indices, windows, and rows in order.
 """
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -49,6 +51,26 @@ def convolve(x, stride=1):
     return F.conv1d(x[:4][None], weight, stride=stride, padding=1)
 
 
+def like_what_fills(x, dtype):
+    """Many equal elements, among them those that come last in either order."""
+    if dtype == torch.bool:
+        return x > 0
+    if not dtype.is_floating_point:
+        limits = torch.iinfo(dtype)
+        x = (x * 4).to(dtype)
+        return torch.where(x == 3, limits.max, torch.where(x == -3, limits.min, x)).to(
+            dtype
+        )
+    x = (x * 4).round().to(dtype)
+    last = math.nan if dtype == torch.float32 else math.inf
+    return torch.where(x == 4, last, torch.where(x == -4, -math.inf, x))
+
+
+def sort_both(x, dim, dtype):
+    x = like_what_fills(x, dtype)
+    return *torch.sort(x, dim), *torch.sort(x, dim, True)
+
+
 #: Functions of a matrix, and the dimensions whose sizes vary.
 FUNCTIONS = {
     "padded": (lambda x: F.pad(x, (0, 0, 1, 2)), (0,)),
@@ -91,6 +113,14 @@ FUNCTIONS = {
     "highest so far": (lambda x: torch.cummax(x, 0), (0,)),
     "lowest so far": (lambda x: torch.cummin(x, 1), (1,)),
     "sorted rows": (lambda x: torch.sort(x, 1, descending=True), (0,)),
+    "columns in order": (lambda x: sort_both(x, 0, torch.float16), (0,)),
+    "in order along sticks": (lambda x: sort_both(x, 1, torch.float32), (1,)),
+    "integers in order": (lambda x: sort_both(x, 1, torch.int32), (0, 1)),
+    "bytes in order": (lambda x: sort_both(x, 0, torch.uint8), (0,)),
+    "flags in order": (lambda x: sort_both(x, 1, torch.bool), (1,)),
+    "number in order": (lambda x: torch.sort(x[:, 3]), (0,)),
+    "second along it": (lambda x: torch.kthvalue(x, 2, 0), (0,)),
+    "smallest along it": (lambda x: x.float().topk(2, 1, largest=False), (1,)),
     "third of each column": (lambda x: torch.kthvalue(x, 3, 0), (1,)),
     "lower triangle of flags": (lambda x: (x > 0).tril(1 - x.shape[0]), (0, 1)),
 }

@@ -86,6 +86,7 @@ FUNCTIONS = {
     "halves joined": (halves_joined, 0, 3, 1, 1),
     "rows of a third": (lambda x: x[: x.shape[0] // 3 + 1].sum(0), 0, 4, 2, 1),
     "rolled by half": (lambda x: x.roll(x.shape[0] // 2, 0), 0, 4, 2, 1),
+    "median": (lambda x: x.median(1), 1, 3, 2, 1),
     "pooled": (lambda x: F.avg_pool1d(x[None], 3, 2, 1), 1, 3, 2, 2),
 }
 SIZES = (130, 31, 63, 64, 65, 202, 203, 511, 512)

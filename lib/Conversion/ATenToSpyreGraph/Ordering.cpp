@@ -57,10 +57,37 @@ static Values lowerCumExtremum(ATenCall &c) {
 // Sorts
 //===----------------------------------------------------------------------===//
 
-/// Each size has its own order of comparisons.
-static void requireFixed(const ATenCall &c, Value self, int64_t dim) {
-  c.require(rankOf(self) == 0 || !varies(self, dim),
-            "a dimension whose size varies is sorted");
+/// A number that no element of a type comes after, where they are in order.
+static TypedAttr getLastNumber(const ATenCall &c, Type element,
+                               bool descending) {
+  if (isa<FloatType>(element)) {
+    if (descending)
+      return c.imm(-std::numeric_limits<double>::infinity());
+    // DL16 has infinity in its place.
+    return c.imm(element.isF32() ? std::numeric_limits<double>::quiet_NaN()
+                                 : std::numeric_limits<double>::infinity());
+  }
+  // 64-bit integers are stored in 32 bits (spec/layouts.md).
+  unsigned width = std::min(element.getIntOrFloatBitWidth(), 32u);
+  if (isBool(element) || element.isUnsignedInteger())
+    return c.immInt(descending ? 0 : llvm::maxUIntN(width));
+  return c.immInt(descending ? llvm::minIntN(width) : llvm::maxIntN(width));
+}
+
+/// `self`, with a dimension whose size varies filled up to the largest: each
+/// size has its own order of comparisons. What fills comes after all elements,
+/// for equal ones keep their order.
+static Value fillToLargest(const ATenCall &c, Value self, int64_t dim,
+                           bool descending) {
+  if (!varies(self, dim))
+    return self;
+  SmallVector<AffineExpr> sizes = getSizes(self), filled = sizes;
+  filled[dim] = c.b.getAffineConstantExpr(shapeOf(self)[dim]);
+  Value last =
+      c.full(typeOf(self), getLastNumber(c, elementOf(self), descending));
+  return c.withSizes(
+      c.insert(self, c.withSizes(last, filled), c.identityMap(rankOf(self))),
+      sizes);
 }
 
 /// The elements of `self` along `dim` in order, or their indices.
@@ -69,6 +96,7 @@ static Value sort(const ATenCall &c, Value self, int64_t dim, bool descending,
   c.require(shapeOf(self)[dim] <= kMostSorted,
             "more than " + Twine(kMostSorted) +
                 " elements are sorted in parts");
+  self = fillToLargest(c, self, dim, descending);
   SmallVector<NamedAttribute> attrs{dimAttr(c, dim)};
   if (descending)
     attrs.push_back(flagAttr(c, "descending"));
@@ -95,7 +123,8 @@ static Values lowerInOrder(const ATenCall &c, Value self, int64_t dim,
     }
     Value sorted = sort(c, self, dim, descending, number == 1);
     SmallVector<AffineExpr> sizes = c.resultSizes(number);
-    if (!llvm::all_of(sizes, llvm::IsaPred<AffineConstantExpr>))
+    if (getSizes(sorted) != sizes &&
+        !llvm::all_of(sizes, llvm::IsaPred<AffineConstantExpr>))
       // How many of them, varies.
       results[number] =
           c.withSizes(c.mapped<IdentityOp>(sorted, c.empty(type),
@@ -113,7 +142,6 @@ static Values lowerInOrder(const ATenCall &c, Value self, int64_t dim,
 static Values lowerSort(ATenCall &c) {
   Value self = c.tensor("self");
   int64_t rank = rankOf(self), dim = c.dim("dim", rank, -1);
-  requireFixed(c, self, dim);
   return lowerInOrder(c, self, dim, c.flag("descending"), c.identityMap(rank));
 }
 
@@ -121,7 +149,6 @@ static Values lowerSort(ATenCall &c) {
 static Values lowerKthValue(ATenCall &c) {
   Value self = c.tensor("self");
   int64_t rank = rankOf(self), k = c.integer("k"), dim = c.dim("dim", rank, -1);
-  requireFixed(c, self, dim);
   c.require(k >= 1 && k <= (rank == 0 ? 1 : shapeOf(self)[dim]),
             "k is not within the dimension");
   bool keepsDim = c.flag("keepdim");
@@ -180,10 +207,8 @@ static Values lowerTopK(ATenCall &c) {
       isa<FloatType>(element) || element.isInteger(32) || element.isInteger(64);
   // A NaN is the largest; its negative must not be.
   isPassable &= largest || !element.isF32();
-  if (rank == 0 || !isPassable || k > kMostPasses) {
-    requireFixed(c, self, dim);
+  if (rank == 0 || !isPassable || k > kMostPasses)
     return lowerInOrder(c, self, dim, largest, c.identityMap(rank));
-  }
   // -1 - x is exact for all integers, -x for all floating values.
   auto reverse = [&](Value value, RankedTensorType type) {
     if (isa<FloatType>(element))

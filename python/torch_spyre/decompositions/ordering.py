@@ -20,8 +20,6 @@ aten = torch.ops.aten
 #: Elements that the ATen table sorts at once, and that a part has.
 MOST_SORTED = 1 << 14
 _PART = MOST_SORTED // 2
-#: Elements of which each is compared with all, where a sort has no program.
-_MOST_COUNTED = 1 << 11
 #: Boundaries times values up to which all are compared with all.
 _MOST_COMPARED = 1 << 24
 
@@ -93,17 +91,6 @@ def _sort_parts(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
     return keys.view(rows, -1)[:, :size], places.view(rows, -1)[:, :size]
 
 
-def _sort_by_counting(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
-    """Sorts elements whose number varies: each goes where as many come before it."""
-    places = torch.arange(x.shape[0], device=x.device)
-    earlier = places[None, :] < places[:, None]
-    other, own = x[None, :], x[:, None]
-    comes_first = other > own if descending else other < own
-    rank = (comes_first | ((other == own) & earlier)).sum(1)
-    values = torch.zeros_like(x).index_copy(0, rank, x)
-    return values, torch.zeros_like(places).index_copy(0, rank, places)
-
-
 def sort(
     x: Tensor, stable: bool | None, dim: int = -1, descending: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -123,27 +110,6 @@ def sort_any(
 ) -> tuple[Tensor, Tensor]:
     """``aten.sort``, which is stable here."""
     return sort(x, True, dim, descending)
-
-
-def sort_sized(
-    x: Tensor, stable: bool | None, dim: int = -1, descending: bool = False
-) -> tuple[Tensor, Tensor]:
-    """``aten.sort.stable`` of few elements whose number varies."""
-    if (
-        x.dim() != 1
-        or not isinstance(x.shape[0], torch.SymInt)
-        or may_be_nan(x.dtype)
-        or x.shape[0] > _MOST_COUNTED
-    ):
-        return NotImplemented
-    return _sort_by_counting(x, descending)
-
-
-def sort_sized_any(
-    x: Tensor, dim: int = -1, descending: bool = False
-) -> tuple[Tensor, Tensor]:
-    """``aten.sort``, which is stable here."""
-    return sort_sized(x, True, dim, descending)
 
 
 def topk(
@@ -374,9 +340,4 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.sort.default: sort_any,
     aten.sort.stable: sort,
     aten.topk.default: topk,
-}
-#: Of operators with a row: NotImplemented for calls that the row takes.
-BESIDE_ROWS: dict[Any, Callable] = {
-    aten.sort.default: sort_sized_any,
-    aten.sort.stable: sort_sized,
 }

@@ -177,7 +177,6 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
         **lacking,
         **attention.BESIDE_ROWS,
         **elementary.BESIDE_ROWS,
-        **ordering.BESIDE_ROWS,
     }
 
 
