@@ -5,7 +5,9 @@ import contextlib
 import importlib.util
 import subprocess
 import sys
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
@@ -265,6 +267,27 @@ def test_dynamo_traces_into_the_package_from_traced_functions():
             return x * 2 + torch.empty((3,), device=x.device).fill_(1)
 
     assert function(torch.ones(3, device="spyre")).cpu().tolist() == [3, 3, 3]
+
+
+def test_threads_load_the_backend_once(monkeypatch):
+    from torch._dynamo.backends import registry
+
+    def backend(graph, inputs):
+        return graph.forward
+
+    class EntryPoint:
+        @staticmethod
+        def load():
+            time.sleep(0.1)
+            return backend
+
+    monkeypatch.setitem(registry._BACKENDS, "loaded_late", EntryPoint)
+    monkeypatch.setattr(registry, "_COMPILER_FNS", dict(registry._COMPILER_FNS))
+    with ThreadPoolExecutor(4) as pool:
+        found = set(pool.map(torch._dynamo.lookup_backend, ["loaded_late"] * 4))
+    assert found == {backend}
+    with pytest.raises(AssertionError, match="duplicate name"):
+        registry.register_backend(lambda *_: None, "loaded_late")
 
 
 def test_dynamo_half_imported_by_another_thread(monkeypatch):

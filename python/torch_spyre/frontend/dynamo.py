@@ -13,6 +13,7 @@ import importlib.abc
 import importlib.machinery
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -212,6 +213,23 @@ def _allow_flex_attention(flex_attention: ModuleType) -> None:
     flex_attention._validate_device = validate_device
 
 
+def _register_backends_once(registry: ModuleType) -> None:
+    """Threads that compile first at once all register the backend that they load."""
+    lock = threading.Lock()
+    register = registry.register_backend
+
+    @wraps(register)
+    def register_backend(
+        compiler_fn: Any = None, name: str | None = None, tags: Sequence[str] = ()
+    ) -> Any:
+        with lock:
+            if name and registry._COMPILER_FNS.get(name, register) is compiler_fn:
+                return compiler_fn
+            return register(compiler_fn, name, tags)
+
+    registry.register_backend = register_backend
+
+
 def _open_for_spyre(safetensors: ModuleType) -> None:
     from torch_spyre.device import safetensors_files
 
@@ -259,6 +277,7 @@ def _attend_to_jagged(ops: ModuleType) -> None:
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "safetensors": _open_for_spyre,
     "torch._decomp.decompositions": _correct_losses,
+    "torch._dynamo.backends.registry": _register_backends_once,
     "torch._dynamo.config": _allow_many_sizes,
     "torch._dynamo.convert_frame": _save_tracing_time,
     "torch._dynamo.device_interface": _register_interface,
