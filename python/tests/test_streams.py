@@ -430,6 +430,53 @@ z = x @ x
     assert (result.returncode, result.stderr) == (0, "")
 
 
+def test_exit_while_gradients_are_computed():
+    """The thread that computes them needs Python's lock, which ends with Python."""
+    code = """
+import threading, time, torch
+started = threading.Event()
+class Slow(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, grad):
+        started.set()
+        time.sleep(0.3)
+        print("done", flush=True)
+        return grad
+class Failing(Slow):
+    @staticmethod
+    def backward(ctx, grad):
+        started.wait()
+        raise ValueError("failed")
+x = torch.ones(3, device="spyre", requires_grad=True)
+y = torch.ones(3, requires_grad=True)
+loss = (Failing.apply(y) + Slow.apply(x).cpu()).sum()
+try:
+    loss.backward()
+except ValueError:
+    print("failed", flush=True)
+"""
+    result = run_python(code)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "failed\ndone\n"
+
+
+def test_exit_of_a_fork_after_gradients():
+    code = """
+import os, sys, torch
+torch.ones(3, requires_grad=True).sum().backward()
+pid = os.fork()
+if pid == 0:
+    assert (torch.ones(3, device="spyre") + 1).cpu().sum() == 6
+    sys.exit()
+assert os.waitpid(pid, 0)[1] == 0
+"""
+    result = run_python(code)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 # --- API -------------------------------------------------------------------------------
 
 NAMES = """

@@ -108,6 +108,14 @@ def _quiet_libraries() -> None:
         os.environ.setdefault(name, value)
 
 
+def _finish(process: int) -> None:
+    """Wait for what must not outlive the interpreter."""
+    # PyTorch's threads stay with the process that a copy was forked off.
+    if os.getpid() == process:
+        _C._await_backward_threads()
+    device.synchronize_all()
+
+
 def register() -> None:
     """Name the device, give tensors and modules their methods, patch torch."""
     _quiet_libraries()
@@ -126,5 +134,4 @@ def register() -> None:
     _C._set_eager_compiler(_is_candidate, _compile_call, _compile_sized)
     _register_collectives()
     _complete_bindings()
-    # Work must not outlive the interpreter.
-    atexit.register(device.synchronize_all)
+    atexit.register(_finish, os.getpid())

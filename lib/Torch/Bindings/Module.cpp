@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Python module torch_spyre._C: devices, memory, random state, fallbacks.
+#include "../Card/BackwardThreads.h"
 #include "../Card/Card.h"
 #include "../Card/Generator.h"
 #include "../Card/RuntimeLog.h"
@@ -58,6 +59,9 @@ static void initDeviceBindings(py::module &m) {
       "free_runtime", [] { withoutGIL([] { drainAll(); }); },
       "Waits for all work of all devices. Their memory stays for the tensors "
       "on it.");
+  m.def("_await_backward_threads", &awaitBackwardThreads,
+        py::call_guard<py::gil_scoped_release>(),
+        "Waits until threads that computed gradients have let go of them.");
   m.def("is_initialized", &isInitialized);
   m.def("is_in_bad_fork", &isInBadFork);
   m.def(
