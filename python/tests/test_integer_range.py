@@ -172,6 +172,8 @@ def test_reductions_wrap(shape):
             "sum of columns": exact(lambda x: x.sum(0), x),
             "prod": exact(lambda x: x.prod(), x),
             "cumsum": exact(lambda x: x.cumsum(-1), x),
+            "cumprod": exact(lambda x: x.cumprod(-1), x),
+            "cumprod of columns": exact(lambda x: x.cumprod(0), x),
             "max": exact(lambda x: x.amax(), x),
             "min": exact(lambda x: x.amin(), x),
         },

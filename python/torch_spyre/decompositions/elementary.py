@@ -307,9 +307,11 @@ def _scan(x: Tensor, dim: int, combine: Callable[[Tensor, Tensor], Tensor]) -> T
 
 def _cumprod(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     dtype = dtype or (x.dtype if x.is_floating_point() else torch.int64)
-    if not dtype.is_floating_point:
-        return NotImplemented
-    return _scan(x.float(), dim, torch.mul).to(dtype).clone()
+    if dtype == torch.bool:
+        return NotImplemented  # The CPU refuses it.
+    # Products of integers wrap, in any order, as those of `prod` do.
+    wide = torch.float32 if dtype.is_floating_point else dtype
+    return _scan(x.to(wide), dim, torch.mul).to(dtype).clone()
 
 
 def _logcumsumexp(x: Tensor, dim: int) -> Tensor:
