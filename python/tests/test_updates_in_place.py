@@ -133,7 +133,9 @@ def check(seed: int, make) -> None:
 
 @pytest.fixture
 def refuse():
-    """Small spans are too small for some operators."""
+    """Small spans are too small for some operators, and of some that write views the
+    compiler refuses its plan: slices that would share a stick.
+    """
 
 
 def with_options(**options):
@@ -154,6 +156,7 @@ def test_random_updates_in_tiles(refuse):
         check(seed, with_options(cores=1 + seed % 2, device=device))
 
 
+@pytest.mark.usefixtures("refuse")
 def test_random_updates_eager():
     for seed in range(SEED, SEED + COUNT):
         check(seed, lambda f: f)
