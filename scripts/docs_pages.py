@@ -40,7 +40,7 @@ ROOT_FILES = {
 #: names to show (None: all that are public).
 API: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None]] = {
     'torch.compile(backend="spyre")': (
-        ("compile_backend.py", "frontend/parts.py"),
+        ("compile_backend.py", "frontend/parts.py", "frontend/refusals.py"),
         ("spyre", "compiled_parts", "refusals"),
     ),
     "torch_spyre: hints": (
@@ -220,7 +220,8 @@ def _python_api() -> str:
                 if not n.name.startswith("_") and n.name not in ("register",)
             ]
         else:
-            nodes = [next(n for n in nodes if n.name == name) for name in names]
+            by_name = {node.name: node for node in nodes}
+            nodes = [by_name[name] for name in names]
         for node in nodes:
             lines += _entry(node, 3)
     stub = (PACKAGE / "_C.pyi").read_text(encoding="utf-8")
