@@ -93,10 +93,6 @@ static Value fillToLargest(const ATenCall &c, Value self, int64_t dim,
 /// The elements of `self` along `dim` in order, or their indices.
 static Value sort(const ATenCall &c, Value self, int64_t dim, bool descending,
                   bool indices) {
-  c.require(shapeOf(self)[dim] <= kMostSorted,
-            "more than " + Twine(kMostSorted) +
-                " elements are sorted in parts");
-  self = fillToLargest(c, self, dim, descending);
   SmallVector<NamedAttribute> attrs{dimAttr(c, dim)};
   if (descending)
     attrs.push_back(flagAttr(c, "descending"));
@@ -111,6 +107,12 @@ static Value sort(const ATenCall &c, Value self, int64_t dim, bool descending,
 /// in order.
 static Values lowerInOrder(const ATenCall &c, Value self, int64_t dim,
                            bool descending, AffineMap map) {
+  if (rankOf(self) != 0) {
+    c.require(shapeOf(self)[dim] <= kMostSorted,
+              "more than " + Twine(kMostSorted) +
+                  " elements are sorted in parts");
+    self = fillToLargest(c, self, dim, descending);
+  }
   Values results(2);
   for (unsigned number : {0u, 1u}) {
     if (!c.wants(number))
