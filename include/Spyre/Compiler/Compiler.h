@@ -22,8 +22,9 @@
 namespace spyre {
 
 /// The check of plans, --spyre-verify-plan, refuses what the other passes have
-/// decided. One of them has a defect then, unless the caller changed decisions.
-/// Any other Error says what cannot be compiled.
+/// decided. One of them has a defect then, unless the caller changed decisions,
+/// or no plan gives a core spans that it can address (SG-PLAN-C10). Any other
+/// Error says what cannot be compiled.
 class RefusedPlan : public Error {
 public:
   using Error::Error;
