@@ -10,6 +10,7 @@
 #define SPYRE_DIALECT_SPYREGRAPH_ANALYSIS_STAGE_H
 
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::spyre_graph {
 
