@@ -53,28 +53,31 @@ static SPYRE_INLINE void dispatchWidth(unsigned width, F f) {
   }
 }
 
-/// Calls f(i, a, b) for every i, in loops that the compiler can vectorise.
+/// Calls f(i, a, b) for every i, in loops that the compiler can vectorise. One
+/// of the steps is 1, or n is at most 1.
 template <class T, class F>
 static SPYRE_INLINE void forPairs(const T *a, size_t stepA, const T *b,
                                   size_t stepB, size_t n, F f) {
-  if (n == 0)
-    return;
-  if (stepA && stepB) {
+  if (n <= 1 || (stepA && stepB)) {
     for (size_t i = 0; i < n; ++i)
       f(i, a[i], b[i]);
   } else if (stepA) {
     T y = *b;
     for (size_t i = 0; i < n; ++i)
       f(i, a[i], y);
-  } else if (stepB) {
+  } else {
     T x = *a;
     for (size_t i = 0; i < n; ++i)
       f(i, x, b[i]);
-  } else {
-    T x = *a, y = *b;
-    for (size_t i = 0; i < n; ++i)
-      f(i, x, y);
   }
+}
+
+/// Gives all n elements the value of the first: the result of two scalars.
+template <class T>
+static void repeatFirst(T *result, size_t n) {
+  T value = *result;
+  for (size_t i = 1; i < n; ++i)
+    result[i] = value;
 }
 
 //===----------------------------------------------------------------------===//
@@ -198,6 +201,11 @@ struct Arithmetic {
 template <unsigned Width, class T>
 static unsigned runBinary(IntBinaryOp op, const T *a, size_t stepA, const T *b,
                           size_t stepB, T *result, size_t n) {
+  if (stepA == 0 && stepB == 0 && n > 1) {
+    unsigned status = runBinary<Width>(op, a, 1, b, 1, result, 1);
+    repeatFirst(result, n);
+    return status;
+  }
   using A = Arithmetic<Width, T>;
   using D = typename A::Direction;
   A unit;
@@ -272,6 +280,10 @@ static unsigned runUnary(IntUnaryOp op, const T *x, T *result, size_t n) {
 template <class T>
 static void runCompare(IntPredicate predicate, const T *a, size_t stepA,
                        const T *b, size_t stepB, int32_t *result, size_t n) {
+  if (stepA == 0 && stepB == 0 && n > 1) {
+    runCompare(predicate, a, 1, b, 1, result, 1);
+    return repeatFirst(result, n);
+  }
   using U = std::make_unsigned_t<T>;
 #define SPYRE_COMPARE(NAME, EXPRESSION)                                        \
   case IntPredicate::NAME:                                                     \
@@ -304,6 +316,12 @@ runSelect(const int32_t *condition, size_t stepCondition, const T *a,
     size_t step = *condition ? stepA : stepB;
     for (size_t i = 0; i < n; ++i)
       result[i] = source[i * step];
+    return;
+  }
+  if (stepA == 0 && stepB == 0) {
+    T x = *a, y = *b;
+    for (size_t i = 0; i < n; ++i)
+      result[i] = condition[i] != 0 ? x : y;
     return;
   }
   forPairs(a, stepA, b, stepB, n,

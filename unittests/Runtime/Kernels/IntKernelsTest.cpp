@@ -176,17 +176,20 @@ protected:
       }
     size_t n = a.size();
     for (unsigned p = 0; p <= unsigned(IntPredicate::UGE); ++p)
-      for (size_t step : {0, 1}) {
+      for (unsigned steps = 0; steps < 4; ++steps) {
+        size_t stepA = steps & 1, stepB = steps >> 1;
         std::vector<int32_t> r(n);
-        const T *left = a.data() + (step ? 0 : 77);
+        const T *left = a.data() + (stepA ? 0 : 77);
+        const T *right = b.data() + (stepB ? 0 : 77);
         if constexpr (sizeof(T) == 8)
-          k.compareInt64(IntPredicate(p), left, step, b.data(), 1, r.data(), n);
+          k.compareInt64(IntPredicate(p), left, stepA, right, stepB, r.data(),
+                         n);
         else
-          k.compareInt32(IntPredicate(p), left, step, b.data(), 1, r.data(), n,
-                         width);
+          k.compareInt32(IntPredicate(p), left, stepA, right, stepB, r.data(),
+                         n, width);
         for (size_t i = 0; i < n; ++i) {
           bool isUnsigned = p >= unsigned(IntPredicate::ULT);
-          T x0 = left[i * step], y0 = b[i];
+          T x0 = left[i * stepA], y0 = right[i * stepB];
           Wide x = isUnsigned ? asUnsigned(x0, width) : asSigned(x0, width);
           Wide y = isUnsigned ? asUnsigned(y0, width) : asSigned(y0, width);
           const bool expected[] = {
