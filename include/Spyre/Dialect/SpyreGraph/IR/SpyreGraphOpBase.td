@@ -54,6 +54,8 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
                        opArguments);
   let results = (outs Optional<AnyRankedTensor>:$result);
   // In default form, and with loops. The result has a tensor init's type.
+  // TableGen's own would be 12 functions for each operation.
+  let skipDefaultBuilders = 1;
   let builders = [
     OpBuilder<(ins "::mlir::ValueRange":$inputs, "::mlir::Value":$init,
                    CArg<"::llvm::ArrayRef<::mlir::NamedAttribute>",
