@@ -19,6 +19,44 @@ using namespace mlir::spyre_graph;
 
 namespace {
 
+// What the models of all operations do is compiled once.
+
+bool isElementwise(SpyreOpInterface op, ArrayRef<OpOperand *> operands) {
+  if (op.getCombiner() != Combiner::None || op.getIndirectAccess())
+    return false;
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  // Each iteration writes an element of its own.
+  for (auto [dim, extent] : llvm::enumerate(op.getLoopExtents()))
+    if (extent > 1 && !maps.back().isFunctionOfDim(dim))
+      return false;
+  return llvm::all_of(operands, [&](OpOperand *operand) {
+    return maps[operand->getOperandNumber()] == maps.back();
+  });
+}
+
+LogicalResult bufferizeOp(Operation *operation, RewriterBase &rewriter,
+                          const bufferization::BufferizationOptions &options,
+                          bufferization::BufferizationState &state) {
+  if (operation->getNumResults() == 0)
+    return success();
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(operation);
+  SmallVector<Value> buffers;
+  for (Value operand : operation->getOperands()) {
+    FailureOr<Value> buffer =
+        bufferization::getBuffer(rewriter, operand, options, state);
+    if (failed(buffer))
+      return failure();
+    buffers.push_back(*buffer);
+  }
+  // Tensor inputs change the default loops of an op no more than buffers do,
+  // so the attributes, absent maps included, stay as they are.
+  mlir::clone(rewriter, operation, TypeRange(), buffers);
+  bufferization::replaceOpWithBufferizedValues(rewriter, operation,
+                                               buffers.back());
+  return success();
+}
+
 template <typename ConcreteOp>
 struct DeviceOpModel : bufferization::DstBufferizableOpInterfaceExternalModel<
                            DeviceOpModel<ConcreteOp>, ConcreteOp> {
@@ -31,40 +69,13 @@ struct DeviceOpModel : bufferization::DstBufferizableOpInterfaceExternalModel<
   bool bufferizesToElementwiseAccess(Operation *operation,
                                      const bufferization::AnalysisState &,
                                      ArrayRef<OpOperand *> operands) const {
-    auto op = cast<SpyreOpInterface>(operation);
-    if (op.getCombiner() != Combiner::None || op.getIndirectAccess())
-      return false;
-    SmallVector<AffineMap> maps = op.getIndexingMaps();
-    // Each iteration writes an element of its own.
-    for (auto [dim, extent] : llvm::enumerate(op.getLoopExtents()))
-      if (extent > 1 && !maps.back().isFunctionOfDim(dim))
-        return false;
-    return llvm::all_of(operands, [&](OpOperand *operand) {
-      return maps[operand->getOperandNumber()] == maps.back();
-    });
+    return isElementwise(cast<SpyreOpInterface>(operation), operands);
   }
 
   LogicalResult bufferize(Operation *operation, RewriterBase &rewriter,
                           const bufferization::BufferizationOptions &options,
                           bufferization::BufferizationState &state) const {
-    if (operation->getNumResults() == 0)
-      return success();
-    OpBuilder::InsertionGuard guard(rewriter);
-    rewriter.setInsertionPoint(operation);
-    SmallVector<Value> buffers;
-    for (Value operand : operation->getOperands()) {
-      FailureOr<Value> buffer =
-          bufferization::getBuffer(rewriter, operand, options, state);
-      if (failed(buffer))
-        return failure();
-      buffers.push_back(*buffer);
-    }
-    // Tensor inputs change the default loops of an op no more than buffers do,
-    // so the attributes, absent maps included, stay as they are.
-    mlir::clone(rewriter, operation, TypeRange(), buffers);
-    bufferization::replaceOpWithBufferizedValues(rewriter, operation,
-                                                 buffers.back());
-    return success();
+    return bufferizeOp(operation, rewriter, options, state);
   }
 };
 
