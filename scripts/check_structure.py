@@ -187,14 +187,16 @@ ROOMS: dict[str, set[str]] = {
         "Target",
     },
     "Torch": set(),
-    "Torch/Card": {"Runtime/Launch", "Runtime/Memory", "Support"},
-    "Torch/Profiling": {"Device", "Runtime/Program", "Torch/Card"},
+    "Torch/Python": set(),
+    "Torch/Card": {"Runtime/Launch", "Runtime/Memory", "Support", "Torch/Python"},
+    "Torch/Profiling": {"Device", "Runtime/Program", "Torch/Card", "Torch/Python"},
     "Torch/Storage": {
         "Device",
         "Runtime/Memory",
         "Runtime/Program",
         "Support",
         "Torch/Card",
+        "Torch/Python",
     },
     "Torch/Launch": {
         "Compiler",
@@ -203,6 +205,7 @@ ROOMS: dict[str, set[str]] = {
         "Target/SpyreCode",
         "Torch/Card",
         "Torch/Profiling",
+        "Torch/Python",
         "Torch/Storage",
     },
     "Torch/Eager": {
@@ -218,6 +221,7 @@ ROOMS: dict[str, set[str]] = {
         "Support",
         "Torch/Eager",
         "Torch/Profiling",
+        "Torch/Python",
         "Torch/Storage",
     },
     "Torch/Operators": {
@@ -240,6 +244,7 @@ ROOMS: dict[str, set[str]] = {
         "Torch/Eager",
         "Torch/Launch",
         "Torch/Operators",
+        "Torch/Python",
         "Torch/Storage",
         "Torch/Transfer",
     },

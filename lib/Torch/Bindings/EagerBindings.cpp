@@ -3,6 +3,7 @@
 #include "../Card/Card.h"
 #include "../Eager/Eager.h"
 #include "../Operators/Fallback.h"
+#include "../Python/Interpreter.h"
 #include "Bindings.h"
 
 #include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
@@ -86,9 +87,8 @@ static bool giveBoxedKernel(const std::string &name,
 void initEagerBindings(py::module &m) {
   m.def(
       "_set_eager_compiler",
-      [](py::object isCandidate, py::object compile, py::object compileSized) {
-        setEagerCompiler(std::move(isCandidate), std::move(compile),
-                         std::move(compileSized));
+      [](py::handle isCandidate, py::handle compile, py::handle compileSized) {
+        setEagerCompiler(isCandidate.ptr(), compile.ptr(), compileSized.ptr());
         static std::once_flag registered;
         std::call_once(registered, &registerTableOperators);
       },

@@ -2,6 +2,7 @@
 // Layouts, device formats, and what a tensor's storage looks like.
 #include "../Eager/Eager.h"
 #include "../Launch/Growth.h"
+#include "../Python/Interpreter.h"
 #include "../Storage/Storage.h"
 #include "../Storage/StorageFormatting.h"
 #include "../Storage/StorageImage.h"

@@ -3,8 +3,9 @@
 #include "../Card/BackwardThreads.h"
 #include "../Card/Card.h"
 #include "../Card/Generator.h"
-#include "../Card/RuntimeLog.h"
 #include "../Operators/Fallback.h"
+#include "../Python/Interpreter.h"
+#include "../Python/RuntimeLog.h"
 #include "Bindings.h"
 
 #include "Spyre/Support/Error.h"
@@ -212,8 +213,11 @@ PYBIND11_MODULE(_C, m) {
   initLayoutBindings(m);
   initCompilerBindings(m);
   initEagerBindings(m);
-  m.def("_set_runtime_log", &setRuntimeLog, py::arg("callable").none(true),
-        "Calls this with every message of the runtime; None: with none.");
+  m.def(
+      "_set_runtime_log",
+      [](py::handle callable) { setRuntimeLog(callable.ptr()); },
+      py::arg("callable").none(true),
+      "Calls this with every message of the runtime; None: with none.");
   initEnvironmentBindings(m);
   initDeviceSpecBindings(m);
   initJobBindings(m);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../Python/Interpreter.h"
 #include "Card.h"
 
 #include <ATen/core/CachingHostAllocator.h>

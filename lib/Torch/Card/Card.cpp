@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Card.h"
-#include "RuntimeLog.h"
+#include "../Python/RuntimeLog.h"
 
 #include "Spyre/Support/Environment.h"
 
 #include <c10/util/Exception.h>
-
-#include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
 #include <array>
@@ -230,15 +228,6 @@ c10::StreamId currentStream(c10::DeviceIndex index) noexcept {
 }
 void setCurrentStream(c10::DeviceIndex index, c10::StreamId id) noexcept {
   currentStreams[index] = id;
-}
-
-void withoutGIL(const std::function<void()> &function) {
-  if (Py_IsInitialized() && PyGILState_Check()) {
-    pybind11::gil_scoped_release release;
-    function();
-  } else {
-    function();
-  }
 }
 
 } // namespace spyre::pytorch

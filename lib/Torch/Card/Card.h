@@ -20,7 +20,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -106,9 +105,6 @@ void drainAll();
 /// The calling thread's current stream of a card.
 c10::StreamId currentStream(c10::DeviceIndex index) noexcept;
 void setCurrentStream(c10::DeviceIndex index, c10::StreamId id) noexcept;
-
-/// Runs a function that may wait, without Python's lock.
-void withoutGIL(const std::function<void()> &function);
 
 /// A block that several pointers share. Each has some rows of what lies in it,
 /// and a number by which its address on the host differs from the others'.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device guard, streams and events: PyTorch's view of runtime::Stream.
+#include "../Python/Interpreter.h"
 #include "Card.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>

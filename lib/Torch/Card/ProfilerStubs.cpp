@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events of the current stream, in the device's clock, with which
 // torch.autograd.profiler.profile(use_device="spyre") measures operators.
+#include "../Python/Interpreter.h"
 #include "Card.h"
 
 #include <c10/util/ApproximateClock.h>

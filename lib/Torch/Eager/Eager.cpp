@@ -16,6 +16,7 @@
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include <atomic>
 #include <shared_mutex>
@@ -551,13 +552,16 @@ bool copyInto(const at::Tensor &source, const StorageFormat &format,
   return callNativeOn(op, arguments, results, &part);
 }
 
-void setEagerCompiler(py::object isCandidate, py::object compileCall,
-                      py::object compileSized) {
+void setEagerCompiler(PyObject *isCandidate, PyObject *compileCall,
+                      PyObject *compileSized) {
+  auto keep = [](PyObject *function) {
+    return new py::object(py::reinterpret_borrow<py::object>(function));
+  };
   State &s = state();
   std::unique_lock<std::shared_mutex> lock(s.mutex);
-  s.isCandidate = new py::object(std::move(isCandidate));
-  s.compileCall = new py::object(std::move(compileCall));
-  s.compileSized = new py::object(std::move(compileSized));
+  s.isCandidate = keep(isCandidate);
+  s.compileCall = keep(compileCall);
+  s.compileSized = keep(compileSized);
 }
 
 std::map<std::string, std::pair<int64_t, int64_t>> nativeReport() {

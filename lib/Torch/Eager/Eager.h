@@ -8,7 +8,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
-#include <torch/csrc/utils/pybind.h>
+#include <torch/csrc/python_headers.h>
 
 #include <map>
 #include <string>
@@ -42,9 +42,8 @@ at::Tensor makeNumber(double number, c10::DeviceIndex device,
 
 /// Python's part of the compiler of eager operators: whether a schema is one to
 /// compile, the program of a call, and that of calls of many sizes.
-void setEagerCompiler(pybind11::object isCandidate,
-                      pybind11::object compileCall,
-                      pybind11::object compileSized);
+void setEagerCompiler(PyObject *isCandidate, PyObject *compileCall,
+                      PyObject *compileSized);
 
 /// ATen operator -> (times it ran eagerly as a compiled program, bytes of
 /// device memory that these runs read and wrote).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "BoundGraph.h"
-#include "../Card/RuntimeLog.h"
+#include "../Python/Interpreter.h"
+#include "../Python/RuntimeLog.h"
 #include "../Storage/StorageFormatting.h"
 #include "Growth.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "LoadedJob.h"
+#include "../Python/Interpreter.h"
 #include "../Storage/StorageFormatting.h"
 #include "BoundGraph.h"
 #include "Growth.h"

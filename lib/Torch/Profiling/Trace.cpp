@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Trace.h"
+#include "../Python/Interpreter.h"
 
 #include "Spyre/Device/DeviceSpec.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Storage.h"
+#include "../Python/Interpreter.h"
 #include "Sticks.h"
 
 #include "Spyre/Support/Error.h"
 
 #include <ATen/EmptyTensor.h>
 #include <c10/core/TensorImpl.h>
-#include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,8 +15,6 @@
 #include <numeric>
 #include <string>
 #include <unordered_set>
-
-namespace py = pybind11;
 
 namespace spyre::pytorch {
 
@@ -273,18 +271,6 @@ static std::string supportedDtypes() {
   return c10::Join(", ", names) + " and " + last;
 }
 
-PyObject *unsupportedDtypeError() {
-  static PyObject *const type = [] {
-    py::tuple bases = py::make_tuple(py::handle(PyExc_TypeError),
-                                     py::handle(PyExc_RuntimeError));
-    return PyErr_NewExceptionWithDoc(
-        "torch_spyre._C.UnsupportedDtypeError",
-        "The device has no format for tensors of a dtype.", bases.ptr(),
-        nullptr);
-  }();
-  return type;
-}
-
 HostDtype hostDtype(c10::ScalarType dtype) {
   switch (dtype) {
 #define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
@@ -293,12 +279,9 @@ HostDtype hostDtype(c10::ScalarType dtype) {
     return HostDtype::name;
 #include "Spyre/Device/NumberFormats.def"
   default:
-    py::gil_scoped_acquire gil;
-    std::string text = "Spyre backend does not support dtype torch." +
-                       dtypeName(dtype) + "; supported are " +
-                       supportedDtypes();
-    PyErr_SetString(unsupportedDtypeError(), text.c_str());
-    throw py::error_already_set();
+    throwUnsupportedDtype("Spyre backend does not support dtype torch." +
+                          dtypeName(dtype) + "; supported are " +
+                          supportedDtypes());
   }
 }
 

@@ -119,10 +119,6 @@ private:
 /// Host dtype of a torch dtype. Throws unsupportedDtypeError(), which names the
 /// supported dtypes, for any other.
 HostDtype hostDtype(c10::ScalarType dtype);
-/// The Python class torch_spyre._C.UnsupportedDtypeError: a TypeError, as
-/// PyTorch's other devices have it, and a RuntimeError, as torch-spyre has it.
-/// Lives as long as the process. Needs the GIL.
-PyObject *unsupportedDtypeError();
 bool isSupportedDtype(c10::ScalarType dtype);
 c10::ScalarType scalarType(HostDtype dtype);
 

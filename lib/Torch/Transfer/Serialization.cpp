@@ -3,6 +3,7 @@
 // default one, as names of flags in PyTorch's tensor metadata, which loading
 // elsewhere ignores; values are saved as host images. PyTorch does not verify
 // the checksums of the files that it reads.
+#include "../Python/Interpreter.h"
 #include "../Storage/Storage.h"
 #include "../Storage/StorageFormatting.h"
 #include "../Storage/StorageImage.h"
@@ -12,7 +13,6 @@
 
 #include <c10/util/ConstexprCrc.h>
 #include <torch/csrc/jit/serialization/pickler_helper.h>
-#include <torch/csrc/utils/pybind.h>
 
 #include <sstream>
 
@@ -178,10 +178,7 @@ void setLayout(const at::Tensor &tensor, const std::string &text) {
 
 /// Whether the tensors that PyTorch is loading have their values already.
 bool hasValues() {
-  pybind11::gil_scoped_acquire gil;
-  return pybind11::module_::import("torch_spyre.device.serialization")
-      .attr("has_values")()
-      .cast<bool>();
+  return callPredicate("torch_spyre.device.serialization", "has_values");
 }
 
 void load(const at::Tensor &tensor, Metadata &metadata) {

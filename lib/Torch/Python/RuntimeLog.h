@@ -4,7 +4,7 @@
 #ifndef SPYRE_LIB_TORCH_CARD_RUNTIMELOG_H
 #define SPYRE_LIB_TORCH_CARD_RUNTIMELOG_H
 
-#include <torch/csrc/utils/pybind.h>
+#include <torch/csrc/python_headers.h>
 
 #include <string>
 
@@ -20,7 +20,7 @@ void logRuntime(const std::string &message);
 
 /// Calls `callable` with every message from now on; None: tells nobody. The
 /// caller holds Python's lock.
-void setRuntimeLog(pybind11::object callable);
+void setRuntimeLog(PyObject *callable);
 
 } // namespace spyre::pytorch
 

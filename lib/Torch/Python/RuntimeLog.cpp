@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "RuntimeLog.h"
 
+#include <torch/csrc/utils/pybind.h>
+
 #include <atomic>
 
 namespace py = pybind11;
@@ -32,9 +34,11 @@ void logRuntime(const std::string &message) {
   }
 }
 
-void setRuntimeLog(py::object callable) {
+void setRuntimeLog(PyObject *callable) {
   delete sink();
-  sink() = callable.is_none() ? nullptr : new py::object(std::move(callable));
+  sink() = callable == Py_None
+               ? nullptr
+               : new py::object(py::reinterpret_borrow<py::object>(callable));
   isLogged = sink() != nullptr;
 }
 
