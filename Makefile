@@ -6,7 +6,7 @@ PY := .venv/bin/python
 CXX_FILES = git ls-files -z '*.cpp' '*.h'
 HEADED_FILES = git ls-files -z '*.cpp' '*.h' '*.td' '*.py' '*.sh' '*.mlir' '*CMakeLists.txt' '*.cmake'
 
-.PHONY: help demo test test-asan test-tsan check-superdsc build setup bench bench-check lint format tidy docs wheel models clean
+.PHONY: help demo test test-asan test-tsan check-superdsc build setup bench bench-check lint format tidy includes docs wheel models clean
 
 help:
 	@echo 'make demo       set up, build, run a Llama-style model on the device model'
@@ -14,6 +14,7 @@ help:
 	@echo 'make build      set up, build everything, run nothing'
 	@echo 'make lint       check formatting and Python style; make format mends both'
 	@echo 'make tidy       clang-tidy over lib and tools'
+	@echo 'make includes   compile each C++ file without precompiled headers'
 	@echo 'make test-asan  all that runs tools, memory and undefined behaviour checked'
 	@echo 'make test-tsan  GoogleTest of the runtime, data races checked'
 	@echo 'make check-superdsc  every graph of the tests on KTIR and through SuperDSC'
@@ -61,6 +62,9 @@ format: setup
 
 tidy: build
 	@run-clang-tidy-22 -quiet -p build '/(lib|tools)/.*\.cpp$$'
+
+includes: build
+	@$(PY) scripts/check_includes.py
 
 # LLVM is not instrumented: it fills containers and unpoisons what its inline
 # allocators poisoned without the sanitizer seeing it. Fresh memory is NaN, so
