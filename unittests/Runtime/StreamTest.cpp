@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <mutex>
+#include <pthread.h>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -62,6 +64,34 @@ TEST(StreamTest, workThatCannotRunDoesNotFailTheStream) {
                 [&](const FailureRef &why) { seen = why; });
   EXPECT_NO_THROW(stream.synchronize());
   EXPECT_EQ(seen, reason);
+}
+
+TEST(StreamTest, threadThatEndsInWorkEndsNeitherStreamNorProcess) {
+  CardClock card;
+  Stream stream(card);
+  std::string dropped;
+  std::thread thread([&] {
+    stream.submitShort([](Stream &) -> FailureRef { pthread_exit(nullptr); },
+                       [&](const FailureRef &why) {
+                         try {
+                           std::rethrow_exception(why->error);
+                         } catch (const std::runtime_error &error) {
+                           dropped = error.what();
+                         }
+                       });
+    ADD_FAILURE() << "the thread has gone on";
+  });
+  thread.join();
+  EXPECT_TRUE(stream.isIdle());
+  EXPECT_EQ(dropped, "the thread that ran work of a stream has ended");
+  EXPECT_THROW(stream.synchronize(), std::runtime_error);
+  int ran = 0;
+  stream.submit([&ran](Stream &) -> FailureRef {
+    ++ran;
+    return nullptr;
+  });
+  EXPECT_NO_THROW(stream.synchronize());
+  EXPECT_EQ(ran, 1);
 }
 
 TEST(StreamTest, destructorFinishesWork) {

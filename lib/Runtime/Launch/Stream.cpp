@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cxxabi.h>
+#include <stdexcept>
 
 using namespace spyre::runtime;
 
@@ -74,27 +76,39 @@ void Stream::runItem(Item item, std::unique_lock<std::mutex> &lock) {
   FailureRef why = item.isAlways ? nullptr : failure;
   lock.unlock();
   FailureRef own;
-  if (!why) {
-    try {
+  auto finishItem = [&] {
+    if (why && item.dropped)
+      item.dropped(why);
+    // Release what the work holds before anybody sees it as finished.
+    item = Item();
+    lock.lock();
+    if (own && !failure)
+      failure = own;
+    isRunning = false;
+    ++numFinished;
+    if (numWaiting > 0)
+      hasFinished.notify_all();
+    if (isThreadWaiting && (isClosing || !queue.empty()))
+      hasWork.notify_one();
+  };
+  auto fail = [&](std::exception_ptr error) {
+    own = std::make_shared<Failure>(Failure{std::move(error)});
+    why = own;
+  };
+  try {
+    if (!why)
       why = item.work(*this);
-    } catch (...) {
-      own = std::make_shared<Failure>(Failure{std::current_exception()});
-      why = own;
-    }
+  } catch (const abi::__forced_unwind &) {
+    // The thread ends (pthread_exit), or the process does if that stops here.
+    // Others may wait for the work.
+    fail(std::make_exception_ptr(
+        std::runtime_error("the thread that ran work of a stream has ended")));
+    finishItem();
+    throw;
+  } catch (...) {
+    fail(std::current_exception());
   }
-  if (why && item.dropped)
-    item.dropped(why);
-  // Release what the work holds before anybody sees it as finished.
-  item = Item();
-  lock.lock();
-  if (own && !failure)
-    failure = own;
-  isRunning = false;
-  ++numFinished;
-  if (numWaiting > 0)
-    hasFinished.notify_all();
-  if (isThreadWaiting && (isClosing || !queue.empty()))
-    hasWork.notify_one();
+  finishItem();
 }
 
 void Stream::runNext(std::unique_lock<std::mutex> &lock) {
