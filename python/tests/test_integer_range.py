@@ -13,6 +13,7 @@ import torch_spyre
 from inputs import values
 from interpreters import run_python
 from numerics import assert_exact, check_all, compiled, device_value
+from torch.nn import functional
 
 LOW, HIGH = -(2**31), 2**31 - 1
 INT64 = torch.iinfo(torch.int64)
@@ -179,6 +180,38 @@ def test_reductions_wrap(shape):
         },
         [x],
     )
+
+
+@pytest.mark.parametrize("includes_self", [True, False])
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_means_of_numbers_whose_sum_is_beyond_32_bits(includes_self):
+    """Nor does fp32 hold the sums: the CPU adds."""
+    x = cycled([HIGH, HIGH - 1, 2**30 + 1, LOW, LOW + 3, 7], (2, 9, 10), torch.int64)
+    index = torch.arange(10) % 3
+
+    def scattered(x, index):
+        index = index.expand(x[0].shape)
+        start = x[1, :, :4]
+        return start.scatter_reduce(1, index, x[0], "mean", include_self=includes_self)
+
+    def rows(x, index):
+        start = x[1, :4]
+        return start.index_reduce(
+            0, index[:9], x[0], "mean", include_self=includes_self
+        )
+
+    def windows(x, index):
+        edge = {"padding": 1, "count_include_pad": includes_self}
+        return functional.avg_pool2d(x, 3, 2, **edge)
+
+    def lines(x, index):
+        return functional.avg_pool1d(x, 3)
+
+    device = x.to("spyre"), index.to("spyre")
+    for function in (scattered, rows, windows, lines):
+        expected, name = function(x, index), function.__name__
+        assert_exact(function(*device).cpu(), expected, name)
+        assert_exact(compiled(function)(*device).cpu(), expected, name)
 
 
 def test_numbers_beyond_32_bits_in_arithmetic():

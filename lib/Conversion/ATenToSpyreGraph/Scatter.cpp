@@ -174,6 +174,9 @@ static Value reduceInto(const ATenCall &c, Value self, const Places &places,
                         Operand source, Reduction reduction,
                         bool includesSelf) {
   Type element = elementOf(self);
+  // A mean fits where its sum does not.
+  c.require(reduction != Reduction::Mean || !element.isSignlessInteger(64),
+            "sums of 64-bit integers wrap, their means must not");
   bool isExtremum = reduction == Reduction::Max || reduction == Reduction::Min;
   Value init = self;
   if (isa<FloatType>(element) && !isExtremum)

@@ -90,6 +90,8 @@ class _AveragePool:
 
 def _average_pool(count: int) -> Callable:
     def pool(x: Tensor, *arguments: Any) -> Tensor:
+        if not x.is_floating_point():
+            return NotImplemented  # fp32 does not hold their sums, the CPU does.
         how = _AveragePool.of(x, count, *arguments)
         total = _sum_of_windows(x, how.kernel, how.stride, how.padding, how.out, 0.0)
         return (total / how.counts(x)).to(x.dtype)
