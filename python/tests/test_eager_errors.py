@@ -60,10 +60,15 @@ def test_lines_between_ends_that_integers_lack(is_compiled):
 #: What operators write, where it shares memory with an operand ``f``, of floats, or
 #: ``i``, of indices.
 SHARED = {
+    "addr": lambda f, i: torch.addr(f, f[0], f[1], out=f),
     "bernoulli": lambda f, i: torch.bernoulli(f[0], out=f.view(-1)[1:5]),
     "cat": lambda f, i: torch.cat([f[:2], f[:2]], out=f),
+    "copy of a part": lambda f, i: f[1:].copy_(f[:3]),
     "cross": lambda f, i: torch.cross(f[:3], f[1:], 0, out=f[:3]),
     "expanded": lambda f, i: f[:1].expand(4, 4).add_(1),
+    "expanded before it is resized": lambda f, i: torch.add(
+        f, 1, out=f[0, :1].expand(7)
+    ),
     "expanded fill": lambda f, i: f[:1].expand(4, 4).fill_(7),
     "expanded range": lambda f, i: torch.arange(4, out=f[0, :1].expand(4)),
     "gather": lambda f, i: torch.gather(f, 0, i, out=f),

@@ -489,6 +489,8 @@ bool callNativeOn(const c10::OperatorHandle &op,
   std::shared_ptr<const Entry> entry;
   Call call;
   do {
+    // Before an out= tensor is resized, as on the CPU, and after that.
+    info->written.check(arguments);
     std::optional<Call> taken = takeApart(op, arguments);
     if (!taken || taken->device < 0)
       return false;
@@ -502,7 +504,6 @@ bool callNativeOn(const c10::OperatorHandle &op,
   } while (!entry);
   if (!entry->graph)
     return false;
-  info->written.check(arguments);
   if (part)
     call.part = *part;
   std::vector<at::Tensor> values = runEntry(*entry, call, *info);

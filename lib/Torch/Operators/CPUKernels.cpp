@@ -206,6 +206,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("convolution_backward_overrideable",
          torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
   m.impl("mode.values", torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
+  // Its composite kernel does not say that it may not write its operands.
+  m.impl("addr.out", torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
 }
 
 TORCH_LIBRARY_IMPL(aten, kHostKernels, m) {

@@ -94,6 +94,7 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
 void copyTensor(const at::Tensor &source, const at::Tensor &destination,
                 bool nonBlocking) {
   at::assert_no_internal_overlap(destination);
+  at::assert_no_partial_overlap(destination, source);
   if (destination.numel() == 0)
     return;
   if (nonBlocking && copyAsynchronously(source, destination))
