@@ -5,7 +5,7 @@
 // FILE:      "functions": [
 // FILE:        "buffers": [
 // FILE:          "layout": "#spyre_graph.layout<order = [0, 1], SEN169_FP16>",
-// FILE:          "location": "{{.*}}decisions.mlir:[[@LINE+74]]",
+// FILE:          "location": "{{.*}}decisions.mlir:[[@LINE+80]]",
 // FILE:          "placement": {
 // FILE:            "offset": 0,
 // FILE-NEXT:       "space": "lx"
@@ -69,6 +69,12 @@
 // BUFFER: error: 'memref.alloc' op the decisions in '{{.*}}buffer.json' were written for another buffer
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in="file=%t/out.json stage=early" 2>&1 | FileCheck %s --check-prefix=STAGE
 // STAGE: error: expected stage layouts, tilings, divisions or plan, found 'early'
+
+// SG-DECISIONS-C5
+// RUN: not spyre-opt %s --spyre-propagate-layouts --spyre-decisions-in=%t/out.json 2>&1 | FileCheck %s --check-prefix=EARLY
+// EARLY: error: 'spyre_graph.exp' op is on tensors; run --spyre-bufferize first
+// RUN: not spyre-opt %s --spyre-decisions-in="file=%t/out.json stage=layouts" 2>&1 | FileCheck %s --check-prefix=NUMBER
+// NUMBER: error: 'spyre_graph.exp' op has no number by which decisions of stage layouts find it; run --spyre-number-operations first, after --spyre-decompose
 
 // SG-DECISIONS-C3
 // RUN: sed 's/"offset": 0/"offset": "low"/' %t/out.json > %t/offset.json

@@ -68,3 +68,16 @@ func.func @joined(%x: tensor<512x128xf16, #l> {spyre_graph.size_map = #rows}, %y
   %2 = spyre_graph.insert ins(%y : tensor<64x128xf16, #l>) outs(%1 : tensor<576x128xf16, #l>) {axis = 0 : i64, offset_map = affine_map<()[s] -> (s)>, maps = [#id, affine_map<(i, j) -> (i + 512, j)>], extents = array<i64: 64, 128>} -> tensor<576x128xf16, #l>
   return %2 : tensor<576x128xf16, #l>
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#rows = affine_map<()[s] -> (s, 128)>
+func.func @early(%x: tensor<512x128xf16, #l> {spyre_graph.size_map = #rows}) -> (tensor<512x128xf16> {spyre_graph.size_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 64 to 512 by 64>]} {
+  %0 = tensor.empty() : tensor<512x128xf16>
+  // SG-SIZE-LOOP-C3
+  // expected-error@+1 {{has a tensor without a layout, 'tensor<512x128xf16>'; run --spyre-propagate-layouts first}}
+  %y = spyre_graph.exp ins(%x : tensor<512x128xf16, #l>) outs(%0 : tensor<512x128xf16>) -> tensor<512x128xf16>
+  return %y : tensor<512x128xf16>
+}

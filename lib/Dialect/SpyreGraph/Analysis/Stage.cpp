@@ -29,7 +29,8 @@ checkGraph(func::FuncOp function,
 
 LogicalResult spyre_graph::checkLayouts(func::FuncOp function) {
   return checkGraph(function, [](Operation *op) {
-    return checkLayouts(op, op->getResultTypes());
+    return success(succeeded(checkLayouts(op, op->getOperandTypes())) &&
+                   succeeded(checkLayouts(op, op->getResultTypes())));
   });
 }
 

@@ -2,6 +2,7 @@
 //===- LegalizeSuperDSC.cpp - Accesses that SuperDSC can say ----*- C++ -*-===//
 
 #include "Legalizer.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Target/SuperDSC/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
@@ -95,6 +96,8 @@ public:
   using SpyreLegalizeSuperDSCBase::SpyreLegalizeSuperDSCBase;
 
   void runOnOperation() override {
+    if (failed(checkLayouts(getOperation()))) // SDSC-LEGALIZE-C1
+      return signalPassFailure();
     fillEmptyReductions(getOperation());
     copyOnlyElements(getOperation());
     SmallVector<SpyreOpInterface> work;

@@ -18,8 +18,8 @@ namespace mlir::spyre_graph {
 /// layout.
 LogicalResult checkLayouts(Operation *op, TypeRange types);
 
-/// Fails with an error at the first operation of a graph whose result is a
-/// tensor without a layout.
+/// Fails with an error at the first operation of a graph that is on a tensor
+/// without a layout.
 LogicalResult checkLayouts(func::FuncOp function);
 
 /// Fails with an error at the first operation of a graph that is on tensors.

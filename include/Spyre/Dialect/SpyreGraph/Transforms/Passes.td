@@ -175,6 +175,9 @@ def SpyreUpdateInPlace : Pass<"spyre-update-in-place", "::mlir::func::FuncOp"> {
 
     A result that has other users keeps its copy too, as long as the LX of all
     cores could hold it: these users would have to read it from device memory.
+
+    Constraints:
+    - SG-UPDATE-C1: all tensors of the graph have layouts.
   }];
   let statistics = [
     Statistic<"numInPlace", "in-place", "Copies into arguments removed">,
@@ -208,6 +211,7 @@ def SpyreResolveHints : Pass<"spyre-resolve-hints", "::mlir::func::FuncOp"> {
       `{named_dims}`, and its number is positive.
     - SG-HINT-C4: if a hint divides a component of a flattened dimension that a
       loop runs over as a whole, the slices are equal.
+    - SG-HINT-C5: all tensors of the graph have layouts.
   }];
   let statistics = [
     Statistic<"numResolved", "resolved", "Operations whose hints were resolved">,
@@ -236,6 +240,7 @@ def SpyreSizeLoops : Pass<"spyre-size-loops", "::mlir::func::FuncOp"> {
       from an offset on that varies.
     - SG-SIZE-LOOP-C2: sizes are the multiples of their step, and a tile of so
       many elements begins at whole sticks.
+    - SG-SIZE-LOOP-C3: all tensors of the graph have layouts.
   }];
   let statistics = [
     Statistic<"numLoops", "num-loops", "Loops up to sizes">,
@@ -301,7 +306,7 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     would tile it like that again.
 
     Constraints:
-    - SG-TILING-C1: the results of all operations have layouts.
+    - SG-TILING-C1: all tensors of the graph have layouts.
     - SG-TILE-HINT-C1: the dimension can be cut into as many tiles as the hint
       says: whole sticks, equal but for the last one, and none empty.
     - SG-TILE-HINT-C2: every operation under the hint can be cut along the
@@ -377,6 +382,7 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
     that is there already.
 
     Constraints: SG-DIVISION-C1 to C4 of the attribute.
+    - SG-WORK-DIVISION-C1: all tensors of the graph have layouts.
     - SG-DIVISION-HINT-C1: a hint has one number per loop dimension.
     - SG-DIVISION-HINT-C2: the numbers of a hint are positive.
     - SG-DIVISION-HINT-C3: the product of a hint's numbers is at most `cores`.
@@ -660,6 +666,8 @@ def SpyreDecisionsIn : Pass<"spyre-decisions-in", "::mlir::ModuleOp"> {
       is complete and not negative.
     - SG-DECISIONS-C4: an edited decision belongs to an operation or buffer of
       the plan that the edited decisions of earlier kinds make.
+    - SG-DECISIONS-C5: at stage `plan` no operation is on tensors; at the others
+      operations have numbers (--spyre-number-operations).
   }];
   let options = [
     Option<"file", "file", "std::string", "\"\"", "File to read">,

@@ -35,6 +35,9 @@ def SpyreLegalizeSuperDSC
        that is neither searched nor counts results (SDSC-TOPK-C1).
 
     The writer reports what remains: accesses that are not linear in any loops.
+
+    Constraints:
+    - SDSC-LEGALIZE-C1: all tensors of the graph have layouts.
   }];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect"];

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FunctionEntries.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -105,7 +106,7 @@ private:
       if (!entries.isWellFormed())
         return fail("has no lists of operations and buffers for function '" +
                     func.getName() + "'");
-      if (failed((this->*apply)(func, entries)))
+      if (failed(checkStage(func)) || failed((this->*apply)(func, entries)))
         return failure();
     }
     if (number != functions.size())
@@ -113,6 +114,22 @@ private:
                   " functions, but there are " + Twine(number) +
                   "; the file was written for another graph");
     return success();
+  }
+
+  /// SG-DECISIONS-C5: decisions find their operations.
+  LogicalResult checkStage(func::FuncOp func) {
+    if (stage == "plan")
+      return checkBufferized(func);
+    WalkResult result = func.walk([&](SpyreOpInterface op) {
+      if (func->hasAttr(kGraphAttrName))
+        return WalkResult::advance();
+      op->emitOpError() << "has no number by which decisions of stage "
+                        << stage.getValue()
+                        << " find it; run --spyre-number-operations first, "
+                           "after --spyre-decompose";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
   }
 
   //===--------------------------------------------------------------------===//

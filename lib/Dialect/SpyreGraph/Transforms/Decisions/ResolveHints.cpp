@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -350,7 +351,8 @@ public:
     if (getOperation().isExternal())
       return;
     HintResolver resolver(getOperation());
-    if (failed(resolver.run()))
+    if (failed(checkLayouts(getOperation())) || // SG-HINT-C5
+        failed(resolver.run()))
       return signalPassFailure();
     numResolved += resolver.numResolved;
   }

@@ -4,6 +4,7 @@
 
 #include "DivisionPlanner.h"
 #include "ReferenceDivision.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -47,7 +48,7 @@ public:
       return signalPassFailure();
     }
     target = getTarget(getOperation());
-    if (!target)
+    if (!target || failed(checkLayouts(getOperation()))) // SG-WORK-DIVISION-C1
       return signalPassFailure();
     SmallVector<SpyreOpInterface> ops;
     getOperation().walk([&](SpyreOpInterface op) { ops.push_back(op); });

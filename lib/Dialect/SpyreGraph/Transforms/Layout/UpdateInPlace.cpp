@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LayoutChoices.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
@@ -225,6 +226,8 @@ public:
   using SpyreUpdateInPlaceBase::SpyreUpdateInPlaceBase;
 
   void runOnOperation() override {
+    if (failed(checkLayouts(getOperation()))) // SG-UPDATE-C1
+      return signalPassFailure();
     ::spyre::DeviceSpec spec = getDeviceSpec(getOperation());
     int64_t capacity = spec.numCores * spec.usableLXBytes();
     SmallVector<IdentityOp> copies;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -252,7 +253,8 @@ public:
     if (function.isExternal() || !hasSizeSymbols(function))
       return;
     SizeLoopBuilder builder(function);
-    if (failed(builder.run()))
+    if (failed(checkLayouts(function)) || // SG-SIZE-LOOP-C3
+        failed(builder.run()))
       return signalPassFailure();
     numLoops += builder.getNumLoops();
   }
