@@ -501,6 +501,13 @@ struct ConvertSpyreGraphToKTIR
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+    // SG-TO-KTIR-C1
+    for (func::FuncOp function : functions)
+      if (function->hasAttr(ktdp::kGridAttr)) {
+        function.emitOpError("has a grid: it is a kernel of KTIR, to which the "
+                             "module has been lowered already");
+        return signalPassFailure();
+      }
     SymbolTable symbols(module);
     const ::spyre::DeviceSpec spec = spyre_graph::getDeviceSpec(module);
     int64_t tileBytes =

@@ -200,3 +200,11 @@ func.func @moves_packed_rows() attributes {spyre_graph.symbols = [#spyre_graph.s
   spyre_graph.reshard ins(%a : memref<8x128xf8E4M3FN, #layout>) outs(%b : memref<8x128xf8E4M3FN, #layout>) {source_division = #spyre_graph.division<splits = [4, 1], chunks = [2, 128], chunk_map = affine_map<()[s] -> ((s ceildiv 8) * 2, 128)>>, maps = [#id, #id], extents = array<i64: 8, 128>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 2], chunks = [8, 64], chunk_map = affine_map<()[s] -> (s, 64)>>}
   return
 }
+
+// -----
+
+// SG-TO-KTIR-C1
+// expected-error@+1 {{has a grid: it is a kernel of KTIR, to which the module has been lowered already}}
+func.func @lowered(%x: index) attributes {grid = [2]} {
+  return
+}

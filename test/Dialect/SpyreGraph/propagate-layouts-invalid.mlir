@@ -73,3 +73,12 @@ func.func @large_result() {
   %e = tensor.empty() : tensor<4294967296x16777216xf16>
   return
 }
+
+// -----
+
+// SG-PROPAGATE-C2
+func.func @lowered() attributes {grid = [2]} {
+  // expected-error @+1 {{is not a device operation; its function has a grid: it is a kernel of KTIR, which has been planned and lowered}}
+  %c = arith.constant dense<1.0> : tensor<4xf16>
+  return
+}

@@ -81,3 +81,16 @@ func.func @early(%x: tensor<512x128xf16, #l> {spyre_graph.size_map = #rows}) -> 
   %y = spyre_graph.exp ins(%x : tensor<512x128xf16, #l>) outs(%0 : tensor<512x128xf16>) -> tensor<512x128xf16>
   return %y : tensor<512x128xf16>
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 128)>
+func.func @late(%x: memref<512x128xf16, #l> {spyre_graph.size_map = #rows}, %y: memref<512x128xf16, #l> {spyre_graph.size_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 64 to 512 by 64>]} {
+  // SG-SIZE-LOOP-C3
+  // expected-error@+1 {{is on buffers; run --spyre-size-loops before --spyre-bufferize}}
+  spyre_graph.exp ins(%x : memref<512x128xf16, #l>) outs(%y : memref<512x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 512, 128>, extent_map = #rows}
+  return
+}

@@ -41,3 +41,13 @@ LogicalResult spyre_graph::checkBufferized(func::FuncOp function) {
     return op->emitOpError("is on tensors; run --spyre-bufferize first");
   });
 }
+
+LogicalResult spyre_graph::checkOnTensors(func::FuncOp function,
+                                          StringRef pass) {
+  return checkGraph(function, [&](Operation *op) -> LogicalResult {
+    if (llvm::none_of(op->getOperandTypes(), llvm::IsaPred<MemRefType>))
+      return success();
+    return op->emitOpError()
+           << "is on buffers; run --" << pass << " before --spyre-bufferize";
+  });
+}

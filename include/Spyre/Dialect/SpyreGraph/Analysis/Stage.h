@@ -25,6 +25,10 @@ LogicalResult checkLayouts(func::FuncOp function);
 /// Fails with an error at the first operation of a graph that is on tensors.
 LogicalResult checkBufferized(func::FuncOp function);
 
+/// Fails with an error at the first operation of a graph that is on buffers,
+/// which is too late for `pass`.
+LogicalResult checkOnTensors(func::FuncOp function, StringRef pass);
+
 } // namespace mlir::spyre_graph
 
 #endif // SPYRE_DIALECT_SPYREGRAPH_ANALYSIS_STAGE_H

@@ -240,7 +240,7 @@ def SpyreSizeLoops : Pass<"spyre-size-loops", "::mlir::func::FuncOp"> {
       from an offset on that varies.
     - SG-SIZE-LOOP-C2: sizes are the multiples of their step, and a tile of so
       many elements begins at whole sticks.
-    - SG-SIZE-LOOP-C3: all tensors of the graph have layouts.
+    - SG-SIZE-LOOP-C3: the graph is on tensors, all of which have layouts.
   }];
   let statistics = [
     Statistic<"numLoops", "num-loops", "Loops up to sizes">,
@@ -431,6 +431,7 @@ def SpyreBufferize : Pass<"spyre-bufferize", "::mlir::ModuleOp"> {
 
     Constraints:
     - SG-BUFFERIZE-C1: every tensor has a layout.
+    - SG-BUFFERIZE-C2: no function returns a buffer.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "-1",

@@ -62,6 +62,13 @@ private:
   LogicalResult checkLayouts() {
     WalkResult result = getOperation().walk([](Operation *op) {
       auto func = dyn_cast<func::FuncOp>(op);
+      // SG-BUFFERIZE-C2
+      for (Type type : func ? func.getResultTypes() : ArrayRef<Type>())
+        if (isa<BaseMemRefType>(type)) {
+          func.emitOpError() << "returns a buffer, " << type
+                             << "; expected tensors, which get buffers here";
+          return WalkResult::interrupt();
+        }
       bool isValid =
           func ? succeeded(spyre_graph::checkLayouts(
                      func, func.getArgumentTypes())) &&

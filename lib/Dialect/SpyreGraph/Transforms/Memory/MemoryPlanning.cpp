@@ -59,6 +59,11 @@ public:
             << alloc.getType();
         return signalPassFailure();
       }
+      // Of a buffer that device operations use, their verifier has asked this.
+      if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(
+              alloc.getType().getShape(), alloc.getType().getElementType(),
+              [&] { return alloc.emitError("has a buffer whose "); })))
+        return signalPassFailure();
       planning::Buffer buffer;
       buffer.lower = lifetime.first;
       buffer.upper = lifetime.last + 1;

@@ -253,8 +253,9 @@ public:
     if (function.isExternal() || !hasSizeSymbols(function))
       return;
     SizeLoopBuilder builder(function);
-    if (failed(checkLayouts(function)) || // SG-SIZE-LOOP-C3
-        failed(builder.run()))
+    // SG-SIZE-LOOP-C3
+    if (failed(checkOnTensors(function, getArgument())) ||
+        failed(checkLayouts(function)) || failed(builder.run()))
       return signalPassFailure();
     numLoops += builder.getNumLoops();
   }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s --split-input-file --verify-diagnostics --spyre-memory-planning
+
+// Operations of other dialects use these buffers, and verify no layouts.
+func.func @no_layout() {
+  // expected-error @+1 {{expected a layout as memory space, found 'memref<4x8xf16>'}}
+  %a = memref.alloc() : memref<4x8xf16>
+  memref.dealloc %a : memref<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @wrong_layout() {
+  // expected-error @+1 {{has a buffer whose layout order [0, 7] is not a permutation of the 2 dimensions}}
+  %a = memref.alloc() : memref<4x8xf16, #spyre_graph.layout<order = [0, 7], SEN169_FP16>>
+  memref.dealloc %a : memref<4x8xf16, #spyre_graph.layout<order = [0, 7], SEN169_FP16>>
+  return
+}
