@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -413,8 +415,11 @@ DeviceSpec DeviceSpec::fromJson(const std::string &text,
 
 DeviceSpec DeviceSpec::fromJsonFile(const std::string &path) {
   std::ifstream file(path);
+  file.peek(); // A folder opens, but cannot be read.
+  if (!file && !file.eof())
+    throw Error("cannot read device spec '" + path +
+                "': " + std::strerror(errno));
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    throw Error("cannot read device spec " + path);
+  text << file.rdbuf();
   return fromJson(text.str(), path);
 }

@@ -5,7 +5,7 @@
 // FILE:      "functions": [
 // FILE:        "buffers": [
 // FILE:          "layout": "#spyre_graph.layout<order = [0, 1], SEN169_FP16>",
-// FILE:          "location": "{{.*}}decisions.mlir:[[@LINE+80]]",
+// FILE:          "location": "{{.*}}decisions.mlir:[[@LINE+82]]",
 // FILE:          "placement": {
 // FILE:            "offset": 0,
 // FILE-NEXT:       "space": "lx"
@@ -43,6 +43,8 @@
 // SG-DECISIONS-C1
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/none.json 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: cannot read decisions file '{{.*}}none.json': No such file or directory
+// RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in 2>&1 | FileCheck %s --check-prefix=UNNAMED
+// UNNAMED: error: has no decisions to take; give --spyre-decisions-in=FILE
 // RUN: echo '{"version": ' > %t/broken.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/broken.json 2>&1 | FileCheck %s --check-prefix=BROKEN
 // BROKEN: error: decisions file '{{.*}}broken.json': parse error at line 2, column 1: syntax error

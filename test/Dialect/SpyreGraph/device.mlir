@@ -40,8 +40,12 @@
 // SG-DEVICE-C3 is in device-invalid.mlir; here are files that are none.
 // RUN: not spyre-opt %t/softmax.mlir --spyre-pipeline="device=%t/none.json" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not spyre-opt %t/softmax.mlir --spyre-pipeline="device=%t/unknown.json" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// NONE: softmax.mlir:{{.*}}: error: cannot read device spec {{.*}}none.json
+// NONE: softmax.mlir:{{.*}}: error: cannot read device spec '{{.*}}none.json': No such file or directory
 // UNKNOWN: softmax.mlir:{{.*}}: error: {{.*}}unknown.json: there is no parameter "cores"
+// RUN: not spyre-opt %t/softmax.mlir --spyre-pipeline="device=%t" 2>&1 | FileCheck %s --check-prefix=FOLDER
+// RUN: not spyre-opt %t/softmax.mlir --spyre-set-device 2>&1 | FileCheck %s --check-prefix=UNNAMED
+// FOLDER: softmax.mlir:{{.*}}: error: cannot read device spec '{{.*}}': Is a directory
+// UNNAMED: softmax.mlir:{{.*}}: error: has no device to be planned for; give --spyre-set-device=file=FILE
 
 //--- empty.json
 {}

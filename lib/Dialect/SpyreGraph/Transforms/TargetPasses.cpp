@@ -50,6 +50,11 @@ public:
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (file.empty()) {
+      module.emitError("has no device to be planned for; give "
+                       "--spyre-set-device=file=FILE");
+      return signalPassFailure();
+    }
     FailureOr<DictionaryAttr> read = readDeviceFile(module, file);
     if (failed(read))
       return signalPassFailure();

@@ -57,6 +57,10 @@ private:
   }
 
   LogicalResult readFile() {
+    if (file.empty())
+      return getOperation().emitError(
+          "has no decisions to take; give --spyre-decisions-in=FILE, or "
+          "--spyre-decisions-in=\"file=FILE stage=...\"");
     auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
     if (!buffer)
       return getOperation().emitError()
