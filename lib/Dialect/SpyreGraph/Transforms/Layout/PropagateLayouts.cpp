@@ -151,13 +151,13 @@ private:
       for (Type type : op->getResultTypes())
         if (isa<TensorType>(type)) {
           // A module that was lowered may come here again.
-          op->emitOpError("is not a device operation; ")
-              << (func->hasAttr("grid")
-                      ? "its function has a grid: it is a kernel of KTIR, "
-                        "which "
-                        "has been planned and lowered"
-                      : "run --spyre-decompose first, or leave the operation "
-                        "outside the graph");
+          if (func->hasAttr("grid"))
+            op->emitOpError("is not a device operation; its function has a "
+                            "grid: it is a kernel of KTIR, which has been "
+                            "planned and lowered");
+          else
+            op->emitOpError("is not a device operation; run --spyre-decompose "
+                            "first, or leave the operation outside the graph");
           return WalkResult::interrupt();
         }
       return WalkResult::advance();
