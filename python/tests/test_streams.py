@@ -358,7 +358,7 @@ assert torch.spyre.is_initialized()
 
 def test_fork():
     code = """
-import os, torch
+import os, signal, torch
 def child(work):
     pid = os.fork()
     if pid == 0:
@@ -375,18 +375,31 @@ assert child(use) == 0  # the parent has used none
 x = torch.ones(3, 70, device="spyre")
 y = x + 1
 assert child(use) != 0
+z = torch.zeros(700, 700, device="spyre")
+for _ in range(9):
+    z = z @ z  # not done when the children begin
+def reading(change):
+    def work():
+        signal.alarm(20)
+        change()
+    return work
+assert child(reading(z.cpu)) != 0
+assert child(reading(lambda: z.copy_(torch.ones(700, 700)))) != 0
+assert child(reading(lambda: z.untyped_storage().resize_(99))) != 0
+assert child(reading(y.cpu)) != 0  # is done
 def harmless():
-    global x, y
+    global x, y, z
     assert torch.spyre._is_in_bad_fork() and not torch.spyre.is_initialized()
     torch.manual_seed(3)
-    del x, y
+    del x, y, z
 assert child(harmless) == 0
-assert (y + 1).cpu().sum() == 630
+assert (y + 1).cpu().sum() == 630 and z.cpu().sum() == 0
 """
     result = run_python(code)
     assert result.returncode == 0, result.stderr + result.stdout
-    assert "forked process" in result.stdout
-    assert "spawn" in result.stdout
+    errors = result.stdout.splitlines()
+    assert len(errors) == 5 and all("forked process" in e for e in errors)
+    assert all("spawn" in e for e in errors)
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,9 @@ SpyreStorageImpl::SpyreStorageImpl(use_byte_size_t useByteSize,
 }
 
 SpyreStorageImpl::~SpyreStorageImpl() {
+  // A lock of the parent's may never be released in a fork.
+  if (isInBadFork())
+    return;
   Registry &all = registry();
   std::lock_guard<std::mutex> lock(all.mutex);
   all.storages.erase(this);
@@ -174,6 +177,9 @@ void SpyreStorageImpl::addUse(runtime::Stream &stream, uint64_t number,
 }
 
 void SpyreStorageImpl::waitForUses() const {
+  // In a fork nobody does the work.
+  if (isInBadFork())
+    return;
   std::vector<Use> pending;
   {
     std::lock_guard<std::mutex> lock(usesMutex);
@@ -224,10 +230,11 @@ uint8_t *SpyreStorageImpl::writableBytes() {
 }
 
 const uint8_t *SpyreStorageImpl::deviceBytes() const {
+  Card &owner = card(deviceIndex()); // throws in a fork
   waitForUses();
   if (runtime::FailureRef why = failure()) {
     // Reading is a synchronising call: the error is raised here.
-    card(deviceIndex()).forget(why);
+    owner.forget(why);
     std::rethrow_exception(why->error);
   }
   const Allocation *allocation = allocationOf(data_ptr());
