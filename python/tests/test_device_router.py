@@ -2,6 +2,7 @@
 """torch.compile without a backend, and Inductor on spyre tensors."""
 
 import contextlib
+import importlib.machinery
 import importlib.util
 import subprocess
 import sys
@@ -304,15 +305,39 @@ def test_modules_that_were_looked_up_first_are_still_told(tmp_path, monkeypatch)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(dynamo._HOOKS, name, told.append)
     monkeypatch.delitem(sys.modules, name, raising=False)
-    finder = dynamo._AfterImport(name)
+    finder = dynamo._AfterImport([name])
     monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
     aside = importlib.util.find_spec(name)
     assert importlib.util.find_spec(name).origin == str(tmp_path / f"{name}.py")
     aside.loader.exec_module(importlib.util.module_from_spec(aside))
-    assert not told and finder in sys.meta_path
+    assert not told
     module = importlib.import_module(name)
     assert told == [module] and module.value == 1
-    assert finder not in sys.meta_path
+    monkeypatch.delitem(sys.modules, name)
+    assert importlib.import_module(name) is not module
+    assert told == [module]
+
+
+def test_import_beside_one_that_is_told(tmp_path, monkeypatch):
+    told = []
+    for name in ("spyre_told", "spyre_beside"):
+        (tmp_path / f"{name}.py").write_text("value = 1\n")
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(dynamo._HOOKS, "spyre_told", told.append)
+
+    class OtherThread:
+        """What another thread does while this one goes through the finders."""
+
+        def find_spec(self, fullname, path=None, target=None):
+            if fullname == "spyre_beside":
+                importlib.import_module("spyre_told")
+
+    finders = [dynamo._AfterImport(["spyre_told"]), *sys.meta_path]
+    finders.insert(finders.index(importlib.machinery.PathFinder), OtherThread())
+    monkeypatch.setattr(sys, "meta_path", finders)
+    assert importlib.import_module("spyre_beside").value == 1
+    assert told == [sys.modules["spyre_told"]]
 
 
 def test_dynamo_compiles_many_sizes():

@@ -292,15 +292,19 @@ _HOOKS: dict[str, Callable[[ModuleType], None]] = {
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Calls a hook once a module is imported, which ``import torch`` does not do."""
+    """Calls hooks once modules are imported, which ``import torch`` does not do.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    It stays among the finders: another thread that is importing goes through them, and
+    would leave one out if those before it became fewer.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._awaited = set(names)
 
     def find_spec(
         self, fullname: str, path: Any, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != self._name:
+        if fullname not in self._awaited:
             return None
         spec = self._find_by_others(fullname, path, target)
         if spec is None or spec.loader is None:
@@ -310,9 +314,9 @@ class _AfterImport(importlib.abc.MetaPathFinder):
         def exec_module(module: ModuleType) -> None:
             execute(module)
             # Others may look the module up, or run it aside, and never import it.
-            if self in sys.meta_path and sys.modules.get(fullname) is module:
+            if fullname in self._awaited and sys.modules.get(fullname) is module:
                 _HOOKS[fullname](module)
-                sys.meta_path.remove(self)
+                self._awaited.remove(fullname)
 
         spec.loader.exec_module = exec_module
         return spec
@@ -331,8 +335,8 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 def install() -> None:
     """Tell Dynamo, now or as soon as it is imported."""
     _wrap_inductor()
+    awaited = [name for name in _HOOKS if name not in sys.modules]
+    sys.meta_path.insert(0, _AfterImport(awaited))
     for name, hook in _HOOKS.items():
-        if name in sys.modules:
+        if name not in awaited:
             hook(sys.modules[name])
-        else:
-            sys.meta_path.insert(0, _AfterImport(name))
