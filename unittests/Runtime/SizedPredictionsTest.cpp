@@ -3,6 +3,8 @@
 
 #include "gtest/gtest.h"
 
+#include <thread>
+
 using namespace spyre::runtime;
 
 /// Seconds at these sizes, or -1 if the timing engine has to be asked.
@@ -57,4 +59,19 @@ TEST(SizedPredictionsTest, sizesFarApart) {
   // Between 2 and 10 of a size is too far, whatever the others.
   EXPECT_EQ(secondsAt(predictions, {8, 64}), -1);
   EXPECT_EQ(secondsAt(predictions, {15, 64}), 3.5);
+}
+
+TEST(SizedPredictionsTest, cardsPredictAtOnce) {
+  SizedPredictions predictions;
+  auto predict = [&](int64_t first) {
+    for (int64_t size = first; size < 200; size += 2) {
+      predictions.find({size, 1});
+      predictions.add({size, 1}, {static_cast<double>(size), 0});
+    }
+  };
+  std::thread other(predict, 100);
+  predict(101);
+  other.join();
+  for (int64_t size = 100; size < 200; ++size)
+    EXPECT_EQ(secondsAt(predictions, {size, 1}), size);
 }

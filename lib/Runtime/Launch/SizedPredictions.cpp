@@ -21,6 +21,7 @@ static bool areClose(const Sizes &a, const Sizes &b, const Sizes &c) {
 }
 
 std::optional<Prediction> SizedPredictions::find(const Sizes &sizes) const {
+  std::lock_guard<std::mutex> lock(mutex);
   auto exact = known.find(sizes);
   if (exact != known.end())
     return exact->second;

@@ -448,14 +448,20 @@ bool BoundGraph::isShort(Card &card, const std::vector<int64_t> &sizes) const {
     return false;
   // What runs on the card now may take long.
   std::unique_lock<std::mutex> free(card.executionMutex, std::try_to_lock);
-  return free.owns_lock() && (sizes.empty() || areWithin(sizes, shortSizes));
+  if (!free.owns_lock() || sizes.empty())
+    return free.owns_lock();
+  std::lock_guard<std::mutex> lock(mutex);
+  return areWithin(sizes, shortSizes);
 }
 
 void BoundGraph::measure(const std::vector<int64_t> &sizes, double seconds) {
   if (sizes.empty()) {
     // A run that the host has interrupted is no measure for the next one.
     runSeconds = std::min(seconds, 2 * runSeconds);
-  } else if (seconds <= kShortRun) {
+    return;
+  }
+  std::lock_guard<std::mutex> lock(mutex);
+  if (seconds <= kShortRun) {
     if (shortSizes.empty() || areWithin(shortSizes, sizes))
       shortSizes = sizes;
   } else if (areWithin(sizes, shortSizes)) {
@@ -479,7 +485,6 @@ void BoundGraph::execute(Card &card, std::vector<int64_t> arguments,
   ScopedBlock pool(card.memory, graph.poolBytes);
   if (graph.poolBytes != 0)
     arguments.push_back(static_cast<int64_t>(pool.address()));
-  // The card's mutex guards the predictions, too.
   std::optional<runtime::Prediction> prediction = predictions.find(sizes);
   runtime::RunOptions options;
   // A trace has the kernels of just these sizes.

@@ -133,10 +133,10 @@ private:
   int numQueued = 0;
   std::shared_ptr<const runtime::RunReport> firstReport;
   runtime::SizedPredictions predictions;
-  /// Of the host, for a run; guarded by the card's mutex where it is written.
+  /// Of the host, for a run; of those at once on several cards, any.
   std::atomic<double> runSeconds = std::numeric_limits<double>::infinity();
   /// Of a program for many sizes: the largest sizes at which a run was short.
-  /// Guarded by the card's mutex.
+  /// Guarded by the mutex.
   std::vector<int64_t> shortSizes;
 };
 

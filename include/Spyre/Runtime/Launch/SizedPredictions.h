@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -22,10 +23,11 @@ struct Prediction {
   double bytes = 0; ///< of device memory, read and written
 };
 
-/// Not thread-safe.
+/// Thread-safe: several cards may run a program at once.
 class SizedPredictions {
 public:
   void add(const std::vector<int64_t> &sizes, Prediction prediction) {
+    std::lock_guard<std::mutex> lock(mutex);
     known[sizes] = prediction;
   }
   /// The prediction for these sizes, or that of the straight line through two
@@ -35,6 +37,7 @@ public:
   std::optional<Prediction> find(const std::vector<int64_t> &sizes) const;
 
 private:
+  mutable std::mutex mutex;
   std::map<std::vector<int64_t>, Prediction> known;
 };
 
