@@ -97,6 +97,48 @@ def test_strides_that_do_not_change():
     assert_exact(actual, function(x[4:504, 8:], y))
 
 
+def test_inputs_at_offsets_that_nothing_asks_for():
+    """Dynamo saw 0, and asks for no offset later: experts of a list of weights."""
+
+    def function(x, w):
+        product = x @ w.t()
+        w.mul_(2)
+        return product, w[1:]
+
+    f = compiled(function, dynamic=True)
+    before = len(compiled_parts())
+    made = values((6, 96, 64), torch.float16, 0, -2, 2).round()
+    placed = made.to("spyre")
+    for number, size in ((0, 3), (1, 70), (5, 8), (0, 64), (3, 129), (4, 2)):
+        x = values((size, 64), torch.float16, size, -2, 2).round()
+        product, rows = f(poisoned(x.to("spyre")), placed[number])
+        wanted, part = function(x, made[number])
+        assert_exact(product.cpu(), wanted, f"s = {size}")
+        assert rows.storage_offset() == part.storage_offset()
+        assert rows.untyped_storage()._cdata == placed.untyped_storage()._cdata
+        assert_exact(placed.cpu(), made, f"number {number}")
+    assert [num_sizes(p) for p in parts_since(before)] == [3]
+
+
+def test_inputs_at_offsets_within_sticks():
+    """Elements of other places in the stick: a program for each, for all sizes."""
+
+    def function(x, w):
+        return x * w
+
+    f = compiled(function, dynamic=True)
+    before = len(compiled_parts())
+    made = values((1024,), torch.float16, 0).round()
+    placed = made.to("spyre")
+    for offset, size in ((0, 70), (37, 130), (101, 65), (37 + 512, 7), (37, 400)):
+        x = values((size,), torch.float16, size).round()
+        part = slice(offset, offset + size)
+        actual = f(x.to("spyre"), placed[part]).cpu()
+        assert_exact(actual, function(x, made[part]), f"s = {size}")
+    programs = parts_since(before)
+    assert len(programs) <= 3 and all(num_sizes(p) for p in programs)
+
+
 @pytest.mark.parametrize("number", [0, 1, 2, 7])
 def test_numbers_that_are_no_sizes(number):
     """0 and 1 are numbers of their own, and the rows still vary."""

@@ -388,7 +388,7 @@ class SizedProgram:
     def __init__(
         self,
         graph: CompiledGraph,
-        inputs: Sequence[tuple[int, Sequence[_Size], Sequence[_Size], _Size]],
+        inputs: Sequence[tuple[int, Sequence[_Size], Sequence[_Size], _Size, bool]],
         results: Sequence[OutputInfo],
         growing: Sequence[tuple[int, int]],
         grown: Sequence[tuple[int, int]],

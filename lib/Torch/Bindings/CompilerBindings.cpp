@@ -486,11 +486,12 @@ static void initProgramBindings(py::module &m) {
 }
 
 static void initSizedBindings(py::module &m) {
-  using Input = std::tuple<int, py::sequence, py::sequence, py::object>;
+  using Input = std::tuple<int, py::sequence, py::sequence, py::object, bool>;
   py::class_<SizedProgram>(
       m, "SizedProgram",
       "A compiled graph with symbols and how it is called: per input its "
-      "argument, sizes, strides and offset; per result its OutputInfo.\n"
+      "argument, sizes, strides and offset, and whether it may lie further on "
+      "by what shift_views() says; per result its OutputInfo.\n"
       "growing: arguments that are grown inputs, and the dimensions along "
       "which they are.\n"
       "grown: output roots that a next call may grow, and the dimensions.\n"
@@ -504,9 +505,10 @@ static void initSizedBindings(py::module &m) {
              Growth growth{toEntries(growing), toEntries(grown),
                            toEntries(fresh), std::move(roomy)};
              std::vector<SizedInput> given;
-             for (const auto &[argument, sizes, strides, offset] : inputs)
+             for (const auto &[argument, sizes, strides, offset, mayMove] :
+                  inputs)
                given.push_back({argument, toSizes(sizes), toSizes(strides),
-                                toSize(offset)});
+                                toSize(offset), mayMove});
              return std::make_unique<SizedProgram>(
                  std::move(graph), std::move(given), std::move(results),
                  std::move(growth));

@@ -266,7 +266,8 @@ static StorageFormat grownFormat(const runtime::ArgumentInfo &argument,
 std::vector<at::Tensor> BoundGraph::call(std::vector<at::Tensor> inputs,
                                          const std::vector<OutputInfo> &results,
                                          const std::vector<int64_t> &sizes,
-                                         const Growth &growth) {
+                                         const Growth &growth,
+                                         const std::vector<ViewShift> &shifts) {
   c10::DeviceIndex index =
       inputs.empty() ? currentDevice() : storageOf(inputs[0]).deviceIndex();
   const std::vector<runtime::ArgumentInfo> &arguments =
@@ -315,12 +316,17 @@ std::vector<at::Tensor> BoundGraph::call(std::vector<at::Tensor> inputs,
   }
   for (auto [number, dim] : growth.outputs)
     letGrow(storageOf(roots[number]), dim);
-  launch(index, std::move(storages), {}, nullptr, sizes, grown);
+  std::vector<int64_t> moved;
+  for (const ViewShift &shift : shifts)
+    moved.push_back(shift.deviceElements);
+  launch(index, std::move(storages), moved, nullptr, sizes, grown);
   for (const auto &[room, tensor] : rooms)
     tensor.copy_(usedPart(room, tensor));
   std::vector<at::Tensor> tensors;
   for (const OutputInfo &info : results) {
     ResultView view(info, sizes);
+    if (view.root < 0)
+      view.offset += shifts[-1 - view.root].hostElements;
     tensors.push_back(
         view.of(view.root >= 0 ? roots[view.root] : inputs[-1 - view.root]));
   }

@@ -6,6 +6,7 @@
 
 #include "../Profiling/Trace.h"
 #include "../Storage/Storage.h"
+#include "../Storage/ViewShift.h"
 
 #include "Spyre/Compiler/Compiler.h"
 #include "Spyre/Runtime/Launch/SizedPredictions.h"
@@ -100,11 +101,13 @@ public:
   std::vector<StorageFormat> outputsAt(const std::vector<int64_t> &sizes) const;
 
   /// Makes the output roots for these sizes, grows arguments, runs, and returns
-  /// the results. The program must take the inputs.
+  /// the results. The program must take the inputs. `shifts`, one per input,
+  /// say how far what it accesses of each has moved.
   std::vector<at::Tensor> call(std::vector<at::Tensor> inputs,
                                const std::vector<OutputInfo> &results,
                                const std::vector<int64_t> &sizes,
-                               const Growth &growth = {});
+                               const Growth &growth,
+                               const std::vector<ViewShift> &shifts);
 
   /// The report of the first run on the device model; empty before it. Waits
   /// for the runs that are queued.

@@ -20,15 +20,15 @@ SizedProgram::SizedProgram(std::shared_ptr<BoundGraph> graph,
 }
 
 bool SizedProgram::takes(const std::vector<at::Tensor> &tensors,
+                         const std::vector<ViewShift> &shifts,
                          const std::vector<int64_t> &sizes) const {
-  if (tensors.size() != inputs.size())
-    return false;
   std::unordered_map<const c10::StorageImpl *, int> arguments;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const SizedInput &input = inputs[i];
     const at::Tensor &tensor = tensors[i];
     if (tensor.dim() != static_cast<int64_t>(input.sizes.size()) ||
-        tensor.storage_offset() != input.offset.at(sizes))
+        tensor.storage_offset() - shifts[i].hostElements !=
+            input.offset.at(sizes))
       return false;
     for (int64_t dim = 0; dim < tensor.dim(); ++dim)
       if (tensor.size(dim) != input.sizes[dim].at(sizes) ||
@@ -49,14 +49,28 @@ bool SizedProgram::takes(const std::vector<at::Tensor> &tensors,
 std::optional<std::vector<at::Tensor>>
 SizedProgram::run(const std::vector<at::Tensor> &tensors,
                   const std::vector<int64_t> &sizes) const {
-  if (!takes(tensors, sizes))
+  if (tensors.size() != inputs.size())
+    return std::nullopt;
+  std::vector<ViewShift> shifts = shiftViews(tensors);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].mayMove)
+      shifts[i] = {};
+  if (!takes(tensors, shifts, sizes))
     return std::nullopt;
   std::vector<at::Tensor> storages;
-  for (size_t first : firstInputs)
+  std::vector<ViewShift> ofStorages;
+  for (size_t first : firstInputs) {
     storages.push_back(tensors[first]);
+    ofStorages.push_back(shifts[first]);
+  }
   if (!graph->takes(storages, sizes, growth))
     return std::nullopt;
-  return graph->call(std::move(storages), results, sizes, growth);
+  for (size_t i = 0; i < storages.size(); ++i)
+    if (int64_t moved = ofStorages[i].hostElements;
+        moved != 0 &&
+        !staysInStorage(graph->graph.program->arguments()[i], moved, sizes))
+      return std::nullopt;
+  return graph->call(std::move(storages), results, sizes, growth, ofStorages);
 }
 
 } // namespace spyre::pytorch

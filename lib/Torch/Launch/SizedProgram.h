@@ -17,6 +17,9 @@ struct SizedInput {
   int argument = 0; ///< the program's argument that is its storage
   SizeList sizes, strides;
   SizeExpr offset;
+  /// Whether it may lie further on in its storage by what shiftViews() says.
+  /// All inputs on a storage may, or none.
+  bool mayMove = false;
 };
 
 /// A compiled graph with symbols, and the tensors that it is called with.
@@ -36,7 +39,10 @@ public:
   const std::shared_ptr<BoundGraph> graph;
 
 private:
+  /// Whether the tensors lie on their storages, moved by `shifts`, as the
+  /// program's inputs do.
   bool takes(const std::vector<at::Tensor> &tensors,
+             const std::vector<ViewShift> &shifts,
              const std::vector<int64_t> &sizes) const;
 
   std::vector<SizedInput> inputs;

@@ -111,20 +111,22 @@ ViewShift shiftTogether(const SpyreStorageImpl &storage,
 
 } // namespace
 
-bool staysInStorage(const runtime::ArgumentInfo &argument,
-                    int64_t hostElements) {
+bool staysInStorage(const runtime::ArgumentInfo &argument, int64_t hostElements,
+                    const std::vector<int64_t> &sizes) {
+  // What is reached where the sizes are the largest is not exceeded at others.
+  runtime::ArrayStorage home = argument.storageAt(sizes);
   std::vector<size_t> dims;
-  for (size_t d = 0; d < argument.shape.size(); ++d)
-    if (argument.shape[d] > 1)
+  for (size_t d = 0; d < home.shape.size(); ++d)
+    if (home.shape[d] > 1)
       dims.push_back(d);
   std::sort(dims.begin(), dims.end(), [&](size_t a, size_t b) {
-    return argument.strides[a] > argument.strides[b];
+    return home.strides[a] > home.strides[b];
   });
   // The sum of whole steps that shiftViews() made comes apart again.
   for (size_t d : dims) {
-    int64_t moved = hostElements / argument.strides[d];
-    hostElements %= argument.strides[d];
-    if (moved + argument.reach[d] > argument.shape[d] && moved != 0)
+    int64_t moved = hostElements / home.strides[d];
+    hostElements %= home.strides[d];
+    if (moved + argument.reach[d] > home.shape[d] && moved != 0)
       return false;
   }
   return hostElements == 0;

@@ -30,8 +30,9 @@ struct ViewShift {
 /// argument's storage when it runs on views that lie `hostElements` further on
 /// than those it was compiled for. More may be accessed than the views: a plan
 /// may rearrange the whole array, or take indices into a dimension of it.
-bool staysInStorage(const runtime::ArgumentInfo &argument,
-                    int64_t hostElements);
+/// `sizes` are those of the program's symbols.
+bool staysInStorage(const runtime::ArgumentInfo &argument, int64_t hostElements,
+                    const std::vector<int64_t> &sizes = {});
 
 /// One shift per tensor, equal for tensors of one storage. All must be native
 /// tensors of formatted storages or empty.

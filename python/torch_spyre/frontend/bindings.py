@@ -240,15 +240,15 @@ class Binding:
         return sizes.least, sizes.most
 
     def narrow(
-        self, metas: Iterable[Any], parts: Sequence[tuple[torch.Tensor, Any]]
+        self, metas: Iterable[Any], parts: Sequence[tuple[torch.Tensor, Any, Any]]
     ) -> None:
         """Narrows the ranges until all sizes are like the call's: of each maximum in
         the metadata the same part is the largest, no dimension becomes empty, no
-        tensor begins before its storage, and ``parts`` (fake tensors, and the number of
-        elements of the storage of each) end in it.
+        tensor begins before its storage, and ``parts`` (fake tensors, where they begin
+        in their storages, and how many elements these have) end in these.
         """
-        for meta, count in parts:
-            last = self._expr(meta.storage_offset())
+        for meta, offset, count in parts:
+            last = self._expr(offset)
             for size, stride in zip(meta.shape, meta.stride(), strict=True):
                 last += (self._expr(size) - 1) * self._expr(stride)
             self._narrow(self._expr(count) - 1 - last)

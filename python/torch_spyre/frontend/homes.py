@@ -124,3 +124,28 @@ def span_of(
         sizes, strides, tuple(tensor.shape), tensor.stride(), traced.shape, straddle
     )
     return 1 + sum((n - 1) * t for n, t in zip(*home, strict=True))
+
+
+def offset_of(tensor: torch.Tensor, traced: torch.Tensor) -> Size:
+    """Where an input begins in its storage: a number is what it is in the call."""
+    offset = traced.storage_offset()
+    return tensor.storage_offset() if isinstance(offset, int) else offset
+
+
+def moves_of(
+    inputs: Sequence[torch.Tensor], owners: Sequence[int], traced: Sequence[Size]
+) -> dict[int, int]:
+    """By how much the inputs on each storage, of these ``owners``, lie further on than
+    in a program, where all that they were ``traced`` at are numbers.
+
+    Dynamo asks for no offset where it saw 0 or 1: inputs may lie anywhere then.
+    """
+    moves: dict[int, int] = {}
+    vary = set()
+    for owner, offset, (shift, _) in zip(
+        owners, traced, _C.shift_views(inputs), strict=True
+    ):
+        moves[owner] = shift
+        if not isinstance(offset, int):
+            vary.add(owner)
+    return {owner: shift for owner, shift in moves.items() if owner not in vary}

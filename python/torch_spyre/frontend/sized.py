@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -31,6 +31,8 @@ from torch_spyre.frontend.homes import (
     Straddle,
     home_as_traced,
     is_part,
+    moves_of,
+    offset_of,
     span_of,
     straddle_of,
 )
@@ -230,17 +232,19 @@ class SizedStep(CompiledStep):
             yield from self._stepped_bindings(sizes)
             return
         self._find_straddles(inputs)
-        # Inputs that are parts of their storages, and how many elements these have.
+        # Inputs that are parts of their storages, where they begin, and how many
+        # elements these have.
         parts = [
             (
                 self.metas[node],
+                offset_of(tensor, self.metas[node]),
                 span_of(tensor, self.metas[node], self.straddles.get(node)),
             )
             for node, tensor in zip(self.inputs, inputs, strict=True)
             if is_part(tensor)
         ]
         steps, of_parts = (
-            frozenset().union(*(symbols.of(meta, is_all) for meta, _ in parts))
+            frozenset().union(*(symbols.of(meta, is_all) for meta, _, _ in parts))
             for is_all in (False, True)
         )
         unchanged = frozenset() if before is None else symbols.unchanged(sizes, before)
@@ -284,7 +288,7 @@ class SizedStep(CompiledStep):
         sizes: tuple[int, ...],
         fixed: frozenset[Any],
         divide: Callable[[Binding], bool],
-        parts: list[tuple[Any, Any]],
+        parts: list[tuple[Any, Any, Any]],
     ) -> Iterator[tuple[Binding, bool]]:
         """The same with symbols that are ``fixed``, and others that are divided."""
         assert self.symbols is not None
@@ -404,11 +408,20 @@ class SizedStep(CompiledStep):
             for number, first in enumerate(kind.first)
         ]
         specs = []
+        moves: dict[int, int] = {}
+        if self._may_move():
+            offsets = [importer.spec_of(meta).offset for meta in traced]
+            moves = moves_of(inputs, kind.owner, offsets)
+        for number in {*growing, *rooms}:
+            moves.pop(number, None)
         for node, actual, owner in zip(
             self.inputs, kind.specs, kind.owner, strict=True
         ):
-            spec = self._input_spec(importer, node, actual, sizes)
-            specs.append((owner, spec.sizes, spec.strides, spec.offset))
+            moved = moves.get(owner)
+            spec = self._input_spec(importer, node, actual, sizes, moved)
+            specs.append(
+                (owner, spec.sizes, spec.strides, spec.offset, moved is not None)
+            )
             if owner in growing:
                 continue
             importer.add_input(node, arguments[owner], spec, self.metas[node])
@@ -545,13 +558,18 @@ class SizedStep(CompiledStep):
         node: Node,
         actual: TensorSpec,
         sizes: Sequence[int],
+        moved: int | None,
     ) -> TensorSpec:
-        """How an input lies at all sizes, if it lies as it was traced."""
+        """How an input lies at all sizes, if it lies as it was traced, or, if it may
+        be ``moved``, elsewhere.
+        """
         traced = importer.spec_of(self.metas[node])
+        if moved is not None:
+            traced = replace(traced, offset=actual.offset - moved)
         if not (
             _agrees(traced.sizes, actual.sizes, sizes)
             and _agrees(traced.strides, actual.strides, sizes)
-            and at(traced.offset, sizes) == actual.offset
+            and at(traced.offset, sizes) == actual.offset - (moved or 0)
         ):
             raise _C.UnsupportedOp(
                 f"{node.name} lies on its storage otherwise than when it was traced: "
