@@ -225,6 +225,15 @@ def _repeat_sized(x: Tensor, repeats: list[int]) -> Tensor:
     return result
 
 
+def _vector_norm(x: Tensor, ord: Any = 2, *arguments: Any, **options: Any) -> Tensor:
+    """``aten.linalg_vector_norm``: the row is of the 2-norm."""
+    from torch._refs.linalg import vector_norm
+
+    if ord == 2:
+        return NotImplemented
+    return vector_norm(x, ord, *arguments, **options)
+
+
 #: Giles' polynomials of erfinv, in w = -log(1 - x^2): below 5, then above.
 _ERFINV_NEAR = (
     *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
@@ -417,4 +426,7 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.threshold.default: _threshold,
 }
 #: Of operators with a row: NotImplemented for calls that the row takes.
-BESIDE_ROWS: dict[Any, Callable] = {aten.repeat.default: _repeat_sized}
+BESIDE_ROWS: dict[Any, Callable] = {
+    aten.linalg_vector_norm.default: _vector_norm,
+    aten.repeat.default: _repeat_sized,
+}
