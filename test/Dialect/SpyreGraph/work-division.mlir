@@ -2,6 +2,8 @@
 // RUN: spyre-opt %s --split-input-file --spyre-work-division | FileCheck %s
 // RUN: spyre-opt %s --split-input-file --spyre-work-division="cores=1" | FileCheck %s --check-prefix=ONE
 // RUN: not spyre-opt %s --split-input-file --spyre-work-division="cores=33" 2>&1 | FileCheck %s --check-prefix=RANGE
+// Sweeps end when they change nothing any more.
+// RUN: spyre-opt %s --split-input-file --spyre-work-division="sweeps=4294967295" | FileCheck %s
 // RUN: not spyre-opt %s --split-input-file --spyre-work-division="sweeps=0" 2>&1 | FileCheck %s --check-prefix=SWEEPS
 
 // RANGE: error: expected 1 to 32 cores, found 33

@@ -132,10 +132,19 @@ void DivisionPlanner::plan(ArrayRef<Node *> some, unsigned sweeps) {
 
 void DivisionPlanner::chooseAll(ArrayRef<Node *> some, unsigned sweeps) {
   choices.clear();
-  for (unsigned sweep = 0; sweep < sweeps; ++sweep)
-    for (unsigned number = 0; number < some.size(); ++number)
-      choose(*some[(sweep % 2 == 0) != isFromLast ? number
-                                                  : some.size() - 1 - number]);
+  // After a sweep that changes nothing, no other one would.
+  bool changes = true;
+  for (unsigned sweep = 0; sweep < sweeps && changes; ++sweep) {
+    changes = false;
+    for (unsigned number = 0; number < some.size(); ++number) {
+      Node &node =
+          *some[(sweep % 2 == 0) != isFromLast ? number
+                                               : some.size() - 1 - number];
+      int before = node.chosen;
+      choose(node);
+      changes |= node.chosen != before;
+    }
+  }
 }
 
 /// What the ops take, for many sizes as the weights say.
