@@ -4,6 +4,7 @@
 #include "Translations.h"
 
 #include "Spyre/Compiler/Pipeline.h"
+#include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Support/Error.h"
 #include "Spyre/Support/OpenDirectory.h"
 #include "Spyre/Target/SpyreCode/Translate.h"
@@ -36,6 +37,10 @@ static void writeCode(const SpyreCodeRequest &request, bool &ok) {
       llvm::SMLoc());
   mlir::SourceMgrDiagnosticHandler handler(sources, &context);
   ok = false;
+  const auto *source = sources.getMemoryBuffer(sources.getMainFileID());
+  if (mlir::failed(
+          mlir::ktdp::checkSource(source->getMemBufferRef(), &context)))
+    return;
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
   if (!module)
     return;

@@ -10,6 +10,7 @@
 #include "Spyre/Target/SuperDSC/Writer/Schema.h"
 #include "Spyre/Target/SuperDSC/Writer/WriteGraph.h"
 
+#include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -34,9 +35,12 @@ static std::string writeBundles(const SuperDSCRequest &request, bool &ok) {
                       mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
                       mlir::spyre_graph::SpyreGraphDialect>();
   llvm::SourceMgr sources;
+  llvm::MemoryBufferRef source = input->getMemBufferRef();
   sources.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
   mlir::SourceMgrDiagnosticHandler handler(sources, &context);
   ok = false;
+  if (mlir::failed(mlir::ktdp::checkGraphSource(source, &context)))
+    return "";
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
   if (!module)
     return "";

@@ -22,6 +22,15 @@
 // RUN: not spyre-translate --to-spyrecode %t/empty.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=EMPTY-CODE --implicit-check-not=error:
 // EMPTY-CODE: empty.mlir:1:1: error: the module has no sequence function
 
+// RUN: not spyre-translate --to-superdsc %t/ktir.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=KTIR-DSC
+// KTIR-DSC: ktir.mlir:1:43: error: expected planned spyre_graph, found KTIR; plan the graph with spyre-opt --spyre-pipeline=to-ktir=false
+
+// Brackets that would exhaust the parser's stack.
+// RUN: %python -c "print('module attributes {a = ' + '[' * 200000)" > %t/deep.mlir
+// RUN: not spyre-translate --to-superdsc %t/deep.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=DEEP
+// RUN: not spyre-translate --to-spyrecode %t/deep.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=DEEP
+// DEEP: deep.mlir:1:{{[0-9]+}}: error: more than 1000 brackets or signs nested in each other
+
 // One action at a time.
 // RUN: not spyre-translate --to-superdsc --ktir-to-text %t/nothing.mlir -o %t/none 2>&1 | FileCheck %s --check-prefix=BOTH-DSC
 // BOTH-DSC: error: --to-superdsc and a translation cannot be used together
@@ -56,3 +65,8 @@ func.func @second() {
 }
 //--- empty.mlir
 module {}
+//--- ktir.mlir
+func.func @main(%x: index {ktdp.layout = #ktdp.layout<device_size = [1, 4, 64], stride_map = [64, 64, 1],
+    format = SEN169_FP16, host_dtype = float16, shape = [4, 64], strides = [64, 1]>}) {
+  return
+}

@@ -123,8 +123,10 @@ void ktdp::exitOnFatalErrors() {
   llvm::install_bad_alloc_error_handler(exit);
 }
 
+/// Emits `complaint` at the first attribute of the dialect `foreign`, if it is
+/// given.
 static LogicalResult check(llvm::MemoryBufferRef source, MLIRContext *context,
-                           bool hasToBeKTIR) {
+                           StringRef foreign = "", StringRef complaint = "") {
   if (isBytecode(source))
     return success();
   StringRef text = source.getBuffer();
@@ -144,10 +146,9 @@ static LogicalResult check(llvm::MemoryBufferRef source, MLIRContext *context,
   StringRef expected, previous;
   for (StringRef token = tokens.next(); !token.empty();
        previous = token, token = tokens.next()) {
-    if (hasToBeKTIR && previous == "#" && token.starts_with("spyre_graph."))
-      return errorAt(token)
-             << "expected KTIR, found spyre_graph; lower it with spyre-opt "
-                "--spyre-pipeline first";
+    if (!foreign.empty() && previous == "#" &&
+        token.split('.').first == foreign)
+      return errorAt(token) << complaint;
     depth = std::max(0, depth + getNesting(text, token));
     numSigns = token == "-" ? numSigns + 1 : 0;
     if (depth > kMaxDepth || numSigns > kMaxDepth)
@@ -186,10 +187,19 @@ static LogicalResult check(llvm::MemoryBufferRef source, MLIRContext *context,
 
 LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
                                 MLIRContext *context) {
-  return check(source, context, /*hasToBeKTIR=*/false);
+  return check(source, context);
 }
 
 LogicalResult ktdp::checkKTIRSource(llvm::MemoryBufferRef source,
                                     MLIRContext *context) {
-  return check(source, context, /*hasToBeKTIR=*/true);
+  return check(source, context, "spyre_graph",
+               "expected KTIR, found spyre_graph; lower it with spyre-opt "
+               "--spyre-pipeline first");
+}
+
+LogicalResult ktdp::checkGraphSource(llvm::MemoryBufferRef source,
+                                     MLIRContext *context) {
+  return check(source, context, "ktdp",
+               "expected planned spyre_graph, found KTIR; plan the graph with "
+               "spyre-opt --spyre-pipeline=to-ktir=false");
 }

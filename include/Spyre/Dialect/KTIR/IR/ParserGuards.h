@@ -25,6 +25,10 @@ LogicalResult checkSource(llvm::MemoryBufferRef source, MLIRContext *context);
 LogicalResult checkKTIRSource(llvm::MemoryBufferRef source,
                               MLIRContext *context);
 
+/// The same for a file that has to be a graph.
+LogicalResult checkGraphSource(llvm::MemoryBufferRef source,
+                               MLIRContext *context);
+
 /// For tools, at their start: LLVM's fatal errors, with which MLIR's reader
 /// ends on some malformed bytecode, become an error message and exit status 1.
 void exitOnFatalErrors();
