@@ -17,3 +17,17 @@ func.func @wrong_layout() {
   memref.dealloc %a : memref<4x8xf16, #spyre_graph.layout<order = [0, 7], SEN169_FP16>>
   return
 }
+
+// -----
+
+// expected-error @+1 {{spyre_graph.pool_size must not be negative and leave room for 0 bytes more, but is 9223372036854775807}}
+func.func @no_room() attributes {spyre_graph.pool_size = 9223372036854775807 : i64} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{spyre_graph.pool_size must not be negative and leave room for 0 bytes more, but is -128}}
+func.func @negative() attributes {spyre_graph.pool_size = -128 : i64} {
+  return
+}

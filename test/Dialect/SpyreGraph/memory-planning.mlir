@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --split-input-file --spyre-memory-planning | FileCheck %s
+// RUN: spyre-opt %s --split-input-file --spyre-memory-planning --spyre-memory-planning | FileCheck %s
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #one = #spyre_graph.layout<order = [0], SEN169_FP16>
@@ -30,5 +31,19 @@ func.func @chain(%x: memref<33x65xf16, #l>, %y: memref<33x65xf16, #l>) {
 // CHECK-LABEL: func.func @nothing
 // CHECK-SAME: spyre_graph.pool_size = 0 : i64
 func.func @nothing() {
+  return
+}
+
+// Only %b has no place yet: it comes after the pool that there is.
+// CHECK-LABEL: func.func @behind
+// CHECK-SAME: spyre_graph.pool_size = 16896 : i64
+// CHECK: memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>}
+// CHECK: memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 8448>}
+func.func @behind(%x: memref<33x65xf16, #l>, %y: memref<33x65xf16, #l>) attributes {spyre_graph.pool_size = 8448 : i64} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<33x65xf16, #l>
+  %b = memref.alloc() : memref<33x65xf16, #l>
+  spyre_graph.neg ins(%x : memref<33x65xf16, #l>) outs(%a : memref<33x65xf16, #l>)
+  spyre_graph.neg ins(%a : memref<33x65xf16, #l>) outs(%b : memref<33x65xf16, #l>)
+  spyre_graph.neg ins(%b : memref<33x65xf16, #l>) outs(%y : memref<33x65xf16, #l>)
   return
 }

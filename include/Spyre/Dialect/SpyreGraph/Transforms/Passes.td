@@ -531,7 +531,8 @@ def SpyreMemoryPlanning
     buffer without a placement gets a 128-byte aligned offset in it. Buffers
     that are not live at the same time share memory, so that the pool is as
     small as the solver (docs/internals/memory.md) can make it. The function's
-    `spyre_graph.pool_size` says how large it must be.
+    `spyre_graph.pool_size` says how large it must be. If it has one already,
+    what lies in that pool stays where it is.
 
     Constraints:
     - SG-MEMORY-C1: no operation is on tensors.

@@ -37,7 +37,8 @@ public:
       return;
     if (failed(checkBufferized(func))) // SG-MEMORY-C1
       return signalPassFailure();
-    StringRef attrName = SpyreGraphDialect::getPlacementAttrName();
+    StringRef attrName = SpyreGraphDialect::getPlacementAttrName(),
+              poolSizeName = SpyreGraphDialect::getPoolSizeAttrName();
 
     // An allocation that nothing uses needs no memory.
     func.walk([](memref::AllocOp alloc) {
@@ -49,6 +50,9 @@ public:
     llvm::erase_if(lifetimes, [&](const BufferLifetime &lifetime) {
       return lifetime.alloc->hasAttr(attrName);
     });
+    // Buffers that have a place in a pool keep it; the others come after it.
+    auto given = func->getAttrOfType<IntegerAttr>(poolSizeName);
+    int64_t kept = given ? given.getInt() : 0;
     planning::AllocationProblem problem;
     problem.alignment = ::spyre::kStickBytes;
     for (BufferLifetime &lifetime : lifetimes) {
@@ -77,13 +81,23 @@ public:
     options.maxNodes = kMaxSearchNodes;
     options.timeoutSeconds = kNoTimeout;
     planning::SolveResult result = planning::minimizeHeight(problem, options);
+    int64_t poolSize = 0;
+    kept = llvm::divideCeilSigned(kept, ::spyre::kStickBytes);
+    if (kept < 0 || llvm::MulOverflow(kept, ::spyre::kStickBytes, kept) ||
+        llvm::AddOverflow(kept, result.height, poolSize)) {
+      func.emitError() << poolSizeName
+                       << " must not be negative and leave room "
+                       << "for " << result.height << " bytes more, but is "
+                       << given.getInt();
+      return signalPassFailure();
+    }
     for (auto [lifetime, offset] : llvm::zip_equal(lifetimes, result.offsets))
       lifetime.alloc->setAttr(
           attrName, PlacementAttr::get(func.getContext(), MemorySpace::pool,
-                                       offset, ArrayRef<int64_t>()));
-    func->setAttr(SpyreGraphDialect::getPoolSizeAttrName(),
-                  IntegerAttr::get(IntegerType::get(func.getContext(), 64),
-                                   result.height));
+                                       kept + offset, ArrayRef<int64_t>()));
+    func->setAttr(
+        poolSizeName,
+        IntegerAttr::get(IntegerType::get(func.getContext(), 64), poolSize));
     numPlaced += lifetimes.size();
     poolBytes += result.height;
     remark::analysis(func.getLoc(), remark::RemarkOpts::name("pool")
