@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps for lists of parameters, and scales of gradients, without the CPU."""
 
+import io
+
 import pytest
 import torch
 import torch_spyre
@@ -52,6 +54,40 @@ def test_fused_steps(kind):
         actual, wanted = train(kind, "spyre", lr), train(kind, "cpu", lr)
         for a, e in zip(actual, wanted, strict=True):
             torch.testing.assert_close(a, e, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"foreach": False}, {"fused": True}, {"capturable": True}], ids=str
+)
+def test_saved_steps_go_on(options):
+    """To the bit, in other objects, wherever the file puts the numbers of steps."""
+
+    def run(save, place=None):
+        values = {"p": numbers(0, 3, 70).to("spyre")}
+        state = None
+        for step in range(4):
+            if step in (0, 2):
+                parameter = torch.nn.Parameter(values["p"].detach().clone())
+                optimizer = torch.optim.Adam([parameter], lr=0.05, **options)
+                if step == 2:
+                    optimizer.load_state_dict(save(state, place))
+            parameter.grad = numbers(10 + step, 3, 70).to("spyre")
+            optimizer.step()
+            values["p"], state = parameter, optimizer.state_dict()
+        moments = state["state"][0]
+        assert moments["exp_avg"].is_spyre and moments["step"] == 4
+        return [parameter.detach().cpu(), *(moments[n].cpu() for n in sorted(moments))]
+
+    def through_file(state, place):
+        file = io.BytesIO()
+        torch.save(state, file)
+        file.seek(0)
+        return torch.load(file, map_location=place)
+
+    wanted = run(lambda state, place: state)
+    for place in (None, "cpu", "spyre"):
+        for a, e in zip(run(through_file, place), wanted, strict=True):
+            assert torch.equal(a, e)
 
 
 def test_fused_steps_without_their_scale():
