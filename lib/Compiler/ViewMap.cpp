@@ -90,7 +90,7 @@ public:
   Sum floorDiv(const Sum &sum, const SizeExpr &divisor) const {
     if (divisor == SizeExpr(1))
       return sum;
-    auto [quotient, rest] = splitMultiples(sum, divisor);
+    auto [quotient, rest] = split(sum, divisor);
     if (isLess(rest.max(), divisor))
       return quotient;
     Grains grains = splitGrains(rest, divisor);
@@ -105,7 +105,7 @@ public:
   }
 
   Sum modulo(const Sum &sum, const SizeExpr &divisor) const {
-    Sum rest = splitMultiples(sum, divisor).second;
+    Sum rest = split(sum, divisor).second;
     if (isLess(rest.max(), divisor))
       return rest;
     Grains grains = splitGrains(rest, divisor);
@@ -149,8 +149,46 @@ private:
     refuse("offset");
   }
 
-  /// `sum` as period x quotient + rest, the rest without multiples of the
-  /// period.
+  /// `sum` as period x quotient + rest: the rest is below the period if it can
+  /// be, and has no multiples of it.
+  std::pair<Sum, Sum> split(const Sum &sum, const SizeExpr &period) const {
+    auto parts = splitMultiples(sum, period);
+    if (isLess(parts.second.max(), period))
+      return parts;
+    // A diagonal steps to the next row and to the next column.
+    Sum stepwise;
+    stepwise.constant = sum.constant;
+    for (const Term &term : sum.terms) {
+      SizeExpr times = wholeTimes(term.coefficient, period);
+      for (const SizeExpr &part :
+           {times * period, term.coefficient - times * period})
+        if (part != SizeExpr(0))
+          stepwise.terms.push_back({term.atom, part, term.max});
+    }
+    auto steps = splitMultiples(stepwise, period);
+    return isLess(steps.second.max(), period) ? steps : parts;
+  }
+
+  /// How often a period is in a stride that is no multiple of it; 0 if that
+  /// depends on the sizes.
+  SizeExpr wholeTimes(const SizeExpr &stride, const SizeExpr &period) const {
+    if (stride.isConstant() && period.isConstant())
+      return stride.constant() / period.constant();
+    if (stride.isConstant() || period.isConstant())
+      return 0;
+    const SizeExpr::Term &last = period.terms().back();
+    for (const SizeExpr::Term &term : stride.terms()) {
+      std::optional<SizeExpr> times =
+          SizeExpr::term(term.factor, term.symbols)
+              .dividedBy(SizeExpr::term(last.factor, last.symbols));
+      if (times && times->lowerBound(ranges) > 0 &&
+          (stride - *times * period).lowerBound(ranges) >= 0)
+        return *times;
+    }
+    return 0;
+  }
+
+  /// As split(), of each term as a whole.
   std::pair<Sum, Sum> splitMultiples(const Sum &sum,
                                      const SizeExpr &period) const {
     Sum quotient, rest;

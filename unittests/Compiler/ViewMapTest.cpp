@@ -88,6 +88,15 @@ TEST_F(ViewMapTest, SlicesTransposesAndExpands) {
             "(d0, d1, d2, d3) -> (d0, d2, d1 * 64 + d3 + 512)");
 }
 
+TEST_F(ViewMapTest, Diagonals) {
+  EXPECT_EQ(print({5}, {7}, 0, {5, 6}, {6, 1}), "(d0) -> (d0, d0)");
+  EXPECT_EQ(print({4}, {7}, 2, {5, 6}, {6, 1}), "(d0) -> (d0, d0 + 2)");
+  EXPECT_EQ(print({2, 3}, {30, 7}, 12, {2, 5, 6}, {30, 6, 1}),
+            "(d0, d1) -> (d0, d1 + 2, d1)");
+  // Over the end of a row it goes on in the next one.
+  check({4}, {7}, 3, {6, 6}, {6, 1});
+}
+
 TEST_F(ViewMapTest, EmptyAndScalar) {
   EXPECT_EQ(print({0, 4}, {4, 1}, 0, {6, 4}, {4, 1}), "(d0, d1) -> (0, 0)");
   EXPECT_EQ(print({}, {}, 5, {6, 4}, {4, 1}), "() -> (1, 1)");
@@ -155,6 +164,16 @@ TEST_F(ViewMapTest, SizesThatVary) {
   EXPECT_EQ(print({4, s, 64}, {s * 64, 64, 1}, 0, {2, 2, s, 64},
                   {s * 128, s * 64, 64, 1}),
             "(d0, d1, d2) -> (d0 floordiv 2, d0 mod 2, d1, d2)");
+  // Diagonals, also of a batch, and above or below.
+  EXPECT_EQ(print({s}, {s + 1}, 0, {s, s}, {s, 1}), "(d0) -> (d0, d0)");
+  EXPECT_EQ(print({s}, {s + 4}, 0, {s, s + 3}, {s + 3, 1}), "(d0) -> (d0, d0)");
+  EXPECT_EQ(print({s}, {s + 4}, 2, {s, s + 3}, {s + 3, 1}),
+            "(d0) -> (d0, d0 + 2)");
+  EXPECT_EQ(print({s - 1}, {s + 1}, s, {s, s}, {s, 1}), "(d0) -> (d0 + 1, d0)");
+  EXPECT_EQ(print({t, s}, {s * s, s + 1}, 0, {t, s, s}, {s * s, s, 1}),
+            "(d0, d1) -> (d0, d1, d1)");
+  EXPECT_EQ(print({s}, {s + 1}, 1, {s, s}, {s, 1}),
+            "a view whose stride depends on a size that varies");
   // The last of 144 channels, whose number of elements is a sum.
   const spyre::SizeExpr sum = t * 32 + s - 32;
   std::vector<spyre::SizeRange> cut{{1, 32, 1}, {1, 16, 1}};
