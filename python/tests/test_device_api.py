@@ -253,6 +253,31 @@ def test_other_bad_requests():
     assert x.cpu().tolist() == [1, 1, 1]
 
 
+def test_memory_of_queued_work_is_waited_for():
+    code = """
+import torch
+def big():
+    return torch.empty((70 << 30) // 128, 64, dtype=torch.half, device="spyre")
+def slow(x):
+    for _ in range(60):
+        x = x @ x
+    return x
+x = torch.full((512, 512), 2.0**-9).half().to("spyre")
+y = big()
+slow(x), y[:2] + 1  # programs
+torch.spyre.synchronize()
+result = slow(x)
+y[:2] + 1
+assert not torch.spyre.current_stream().query()
+del y
+y = big()  # more than half of the memory
+assert result[0, 0].item() == 2.0**-9
+"""
+    # Freed memory that is poisoned exists.
+    done = run_python(code, without=["SPYRE_POISON_FREED"])
+    assert done.returncode == 0, done.stderr
+
+
 # --- fallback ------------------------------------------------------------------------
 
 

@@ -134,7 +134,15 @@ c10::DataPtr allocate(c10::DeviceIndex index, uint64_t sizeInBytes) {
     return c10::DataPtr(nullptr, device);
   uint64_t address = 0;
   try {
-    address = owner.memory.allocate(sizeInBytes);
+    try {
+      address = owner.memory.allocate(sizeInBytes);
+    } catch (const runtime::OutOfMemory &) {
+      if (owner.isIdle())
+        throw;
+      // Work that is queued holds memory until it has run.
+      withoutGIL([&] { owner.drain(); });
+      address = owner.memory.allocate(sizeInBytes);
+    }
   } catch (const runtime::OutOfMemory &error) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, device.str(), ": ", error.what());
   }
