@@ -21,6 +21,10 @@ static void addFull(ATenTable &table, ArrayRef<StringRef> names,
     }
     // The number takes the result's type, whatever its own.
     Type element = c.type().getElementType();
+    if (std::optional<AffineExpr> size = c.varyingSize(value)) {
+      c.require(!isBool(element), "a number of booleans must be known");
+      return c.copy(c.sizeNumber(*size), c.type());
+    }
     return c.full(c.type(), value.empty() ? c.immElement(fixed, element)
                                           : c.elementNumber(value, element));
   });
@@ -28,17 +32,26 @@ static void addFull(ATenTable &table, ArrayRef<StringRef> names,
 
 /// start + step x i along the only dimension; absent bounds are 0 and 1.
 static Value lowerRange(ATenCall &c, StringRef start, StringRef step) {
-  bool toFloat = isa<FloatType>(c.type().getElementType());
+  Type element = c.type().getElementType();
+  bool toFloat = isa<FloatType>(element);
+  std::optional<AffineExpr> size = c.varyingSize(start);
   auto bound = [&](StringRef name, double byDefault) -> TypedAttr {
     double value = name.empty() ? byDefault : c.number(name, byDefault);
     if (toFloat)
       return c.imm(value);
     return c.immWhole(value);
   };
-  return c.pointwise<IotaOp>(c.type(), {},
-                             {c.attr("dim", c.immInt(0)),
-                              c.attr("start", bound(start, 0.0)),
-                              c.attr("step", bound(step, 1.0))});
+  // A float would be rounded twice.
+  c.require(!size || !toFloat, "the start of a range of floats varies");
+  Value range =
+      c.pointwise<IotaOp>(c.type(), {},
+                          {c.attr("dim", c.immInt(0)),
+                           c.attr("start", bound(size ? "" : start, 0.0)),
+                           c.attr("step", bound(step, 1.0))});
+  if (!size)
+    return range;
+  return c.pointwise<AddOp>(c.type(), {c.withSizes(range, c.resultSizes()),
+                                       c.cast(c.sizeNumber(*size), element)});
 }
 
 /// As lowerRange(); the start may be a number that is not known.

@@ -255,7 +255,58 @@ Value IndexedDims::split(ATenCall &c, Value merged) const {
   return permute(c, whole, inverse);
 }
 
+/// Whether an index runs along dimension `dim` of the `count` that it is
+/// broadcast to, and along no other.
+static bool runsAlong(Value index, int64_t dim, int64_t count) {
+  int64_t missing = count - rankOf(index);
+  if (missing < 0 || dim < missing)
+    return false;
+  for (auto [own, extent] : llvm::enumerate(shapeOf(index)))
+    if (extent != 1 && static_cast<int64_t>(own) + missing != dim)
+      return false;
+  return true;
+}
+
+/// The crossings of rows and columns, where one index each says which these
+/// are: first the rows, of these the columns. So sizes of several dimensions
+/// may vary, which are not taken as one. Null for other indices, and where no
+/// more than one varies.
+static Value gatherCrossings(ATenCall &c) {
+  Value self = c.tensor("self"), result = self;
+  Values list = c.tensors("indices");
+  SmallVector<int64_t> dims;
+  int64_t numVarying = 0;
+  for (auto [dim, index] : llvm::enumerate(list)) {
+    if (!index)
+      continue;
+    dims.push_back(dim);
+    numVarying += varies(self, dim);
+  }
+  int64_t count = dims.size();
+  if (numVarying < 2 || dims.back() - dims.front() + 1 != count)
+    return nullptr;
+  for (auto [position, dim] : llvm::enumerate(dims))
+    if (!runsAlong(checkIndex(c, list[dim]), position, count))
+      return nullptr;
+  for (int64_t dim : dims) {
+    Value index = list[dim];
+    int64_t rank = rankOf(index), own = rank - (dims.back() - dim) - 1;
+    SmallVector<AffineExpr> exprs(rank, c.b.getAffineConstantExpr(0));
+    exprs[own] = c.b.getAffineDimExpr(0);
+    int64_t length = shapeOf(index)[own];
+    Value line =
+        c.view(index, AffineMap::get(1, 0, exprs, c.b.getContext()), {length});
+    SmallVector<int64_t> shape(shapeOf(result));
+    shape[dim] = length;
+    result = gather(c, result, wrapIndex(c, line, getSizes(self)[dim]), dim,
+                    RankedTensorType::get(shape, elementOf(result)));
+  }
+  return result;
+}
+
 static Value lowerIndex(ATenCall &c) {
+  if (Value crossings = gatherCrossings(c))
+    return crossings;
   IndexedDims indexed(c);
   return gather(c, indexed.merge(c), indexed.index, indexed.axis, c.type());
 }
