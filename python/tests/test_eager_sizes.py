@@ -80,6 +80,12 @@ EXACT = {
     "part": lambda x, to: x[:, 32:] * 2,
     "expanded": lambda x, to: x[:1].expand_as(x) + x,
     "rows behind": lambda x, to: x[1:] + 1,
+    "diagonal of scores": lambda x, to: (x @ x.t()).diagonal() * 2,
+    "nearest": lambda x, to: F.interpolate(x[None, None], scale_factor=2),
+    "nearest, to one size": lambda x, to: F.interpolate(x.t()[None], size=64),
+    "bilinear": lambda x, to: F.interpolate(
+        x[None, None], scale_factor=2, mode="bilinear"
+    ),
 }
 
 
@@ -106,6 +112,10 @@ ROUNDED = {
     "mean": lambda x: x.mean(0),
     "mean of all": lambda x: x.mean(),
     "deviation": lambda x: x.std(0),
+    "bilinear between corners": lambda x: F.interpolate(
+        x[None, None], scale_factor=2, mode="bilinear", align_corners=True
+    ),
+    "averages": lambda x: F.adaptive_avg_pool1d(x.t(), 5),
     "product": lambda x: x.t() @ x,
 }
 
@@ -361,15 +371,27 @@ def test_integers_that_change_alone(name):
     assert_one_for_many(programs)
 
 
+def test_parts_end_in_storages_whose_size_varies():
+    """The diagonal of up to 96 rows is as long as these."""
+    programs = Programs()
+    for size in (5, 9, 33, 64, 95, 96, 7, 97, 130):
+        x = whole(size, 96)
+        found = (on_device(x).diagonal() + 1).cpu()
+        assert_exact(found, x.diagonal() + 1, f"{size}")
+        if size == 7:
+            assert programs.new("one_size") == {"aten.add.Tensor": 2}
+            assert programs.new("many_sizes") == {"aten.add.Tensor": 1}
+
+
 def test_what_cannot_be_for_many_sizes_is_counted():
     """It runs as a program per size, and no more are tried after a few."""
     before = eager.size_refusals()
     programs = Programs()
     for size in range(2, 30):
-        x = values((1, 1, 2 * size, 40), F16, size)
-        found = F.interpolate(on_device(x), scale_factor=0.5).cpu()
-        assert_exact(found, F.interpolate(on_device(x).cpu(), scale_factor=0.5))
-    name = "aten.upsample_nearest2d.out"
+        x = values((1, 1, size + 2, 40), F16, size)
+        found = F.max_pool2d(on_device(x), 3, 2).cpu()
+        assert_exact(found, F.max_pool2d(on_device(x).cpu(), 3, 2))
+    name = "aten.max_pool2d_with_indices.out"
     assert programs.new("one_size") == {name: 28}
     refused = {
         key: count - before.get(key, 0)

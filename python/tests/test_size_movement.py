@@ -51,6 +51,16 @@ def convolve(x, stride=1):
     return F.conv1d(x[:4][None], weight, stride=stride, padding=1)
 
 
+def resized(x, scale=2, **how):
+    return F.interpolate(x[None, None], scale_factor=scale, **how)[0, 0]
+
+
+def add_to_diagonal(x):
+    y = x @ x.t()
+    y.diagonal().add_(1)
+    return y
+
+
 def like_what_fills(x, dtype):
     """Many equal elements, among them those that come last in either order."""
     if dtype == torch.bool:
@@ -110,6 +120,60 @@ FUNCTIONS = {
     "means per place": (scatter_mean, (1,)),
     "highest per place": (highest_per_place, (0,)),
     "convolution": (convolve, (1,)),
+    "nearest": (resized, (0, 1)),
+    "bilinear": (lambda x: resized(x, mode="bilinear"), (0, 1)),
+    "bilinear between corners": (
+        lambda x: resized(x, mode="bilinear", align_corners=True),
+        (0,),
+    ),
+    "bicubic": (lambda x: resized(x, mode="bicubic"), (1,)),
+    "nearest, as large as": (
+        lambda x: F.interpolate(x[None, None, :2, :3], size=x.shape)[0, 0],
+        (0, 1),
+    ),
+    "bilinear, as large as": (
+        lambda x: F.interpolate(x[None, None, :2, :3], x.shape, mode="bilinear")[0, 0],
+        (0, 1),
+    ),
+    "bilinear, to one size": (
+        lambda x: F.interpolate(x[None, None], (9, 70), mode="bilinear"),
+        (0,),
+    ),
+    "diagonal": (lambda x: (x @ x.t()).diagonal() * 2, (0,)),
+    "diagonals of a batch": (
+        lambda x: (x @ x.t()).expand(3, -1, -1).diagonal(dim1=1, dim2=2) + 1,
+        (0,),
+    ),
+    "sums beside a diagonal": (
+        lambda x: torch.diagonal_scatter(x @ x.t(), x[:, 0] * 2),
+        (0,),
+    ),
+    "added to a diagonal": (add_to_diagonal, (0,)),
+    "identity": (
+        lambda x: x @ x.t() + torch.eye(len(x), device=x.device, dtype=x.dtype),
+        (0,),
+    ),
+    "filled with a size": (
+        lambda x: (
+            torch.full((5,), len(x), device=x.device),
+            torch.full((2, 70), 2 * len(x) + 1, dtype=x.dtype, device=x.device),
+        ),
+        (0,),
+    ),
+    "ranges from a size": (
+        lambda x: (
+            torch.arange(len(x), 2 * len(x), device=x.device),
+            torch.arange(len(x) - 1, -1, -1, device=x.device),
+        ),
+        (0,),
+    ),
+    "crossings": (
+        lambda x: x[
+            torch.tensor([1, -2], device=x.device)[:, None],
+            torch.tensor([-1, 0, -3], device=x.device),
+        ],
+        (0, 1),
+    ),
     "highest so far": (lambda x: torch.cummax(x, 0), (0,)),
     "lowest so far": (lambda x: torch.cummin(x, 1), (1,)),
     "sorted rows": (lambda x: torch.sort(x, 1, descending=True), (0,)),
@@ -132,6 +196,8 @@ FROM_THREE = {
     "rolled by all but one": (lambda x: torch.roll(x, x.shape[0] - 1, 0), (0,)),
     "rolled along both": (lambda x: torch.roll(x, (1, 3), (0, 1)), (0,)),
     "all rows but the first set": (set_rest, (0,)),
+    "below a diagonal": (lambda x: (x @ x.t()).diagonal(-1) + 1, (0,)),
+    "above a diagonal": (lambda x: (x @ x.t()).diagonal(1) + 1, (0,)),
 }
 SIZED = {
     **{name: (*own, 2) for name, own in FUNCTIONS.items()},

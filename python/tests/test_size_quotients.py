@@ -9,8 +9,23 @@ import sympy
 import torch
 import torch.nn.functional as F
 from sized_graphs import check_bits_of_one_size
-from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
-from torch_spyre.frontend.quotients import CutNeeded, without_quotients
+from torch.utils._sympy.functions import (
+    CeilToInt,
+    FloatTrueDiv,
+    FloorDiv,
+    FloorToInt,
+    IntTrueDiv,
+    Mod,
+    PythonMod,
+    ToFloat,
+    TruncToInt,
+)
+from torch_spyre.frontend.quotients import (
+    CutNeeded,
+    in_integers,
+    ratio_of,
+    without_quotients,
+)
 
 
 def weight_like(x, *shape):
@@ -78,6 +93,27 @@ FUNCTIONS = {
         lambda x: x[: math.ceil(x.shape[0] / 4)] * 2,
         *(0, 3, 2, 1),
     ),
+    "half of the rows, by a float": (
+        lambda x: x[: int(x.shape[0] * 0.5)] * 2,
+        *(0, 4, 2, 1),
+    ),
+    "a third of the rows, by floats": (
+        lambda x: x[: int(x.shape[0] / 3)] + x[-math.floor(x.shape[0] / 3) :],
+        *(0, 4, 2, 1),
+    ),
+    "half a size as a summand": (lambda x: x + len(x) / 2, 0, 2, 1, 1),
+    "a third of a size as a factor": (
+        lambda x: x.float() * (len(x) / 3),
+        *(0, 2, 1, 1),
+    ),
+    "the root of a size as a divisor": (
+        lambda x: x / math.sqrt(len(x)),
+        *(0, 2, 1, 1),
+    ),
+    "a size to a power": (
+        lambda x: x[:2] + (x.shape[1] / 600) ** 1.5,
+        *(1, 2, 1, 1),
+    ),
     "before, to a multiple": (
         lambda x: F.pad(x, (0, 0, -x.shape[0] % 8, 0)) + 1,
         *(0, 3, 2, 1),
@@ -134,3 +170,53 @@ def test_quotients_are_exact(expr, divisor):
             at_sizes = int(expr.subs(sizes))
             expected = at_sizes // divisor if kind is FloorDiv else at_sizes % divisor
             assert plain.subs(sizes) == expected, (quotient, s, t)
+
+
+#: Of sizes, as floats: the expression, and what Python computes.
+FLOATS = {
+    "half": (ToFloat(S) * 0.5, lambda s, t: s * 0.5),
+    "once and a half": (ToFloat(S) * 1.5 + 2.25, lambda s, t: s * 1.5 + 2.25),
+    "a third": (IntTrueDiv(S, 3), lambda s, t: s / 3),
+    "two sizes": (IntTrueDiv(S + 1, T), lambda s, t: (s + 1) / t),
+    "steps": (
+        FloatTrueDiv(ToFloat(S) - 1.0, ToFloat(S) * 2.0 - 1.0),
+        lambda s, t: (s - 1.0) / (s * 2.0 - 1.0),
+    ),
+    "itself": (FloatTrueDiv(ToFloat(S), ToFloat(S) * 1.5), lambda s, t: s / (s * 1.5)),
+    "negative": (ToFloat(S) * -0.25, lambda s, t: s * -0.25),
+}
+
+
+@pytest.mark.parametrize(("expr", "computed"), FLOATS.values(), ids=FLOATS)
+def test_floats_as_quotients(expr, computed):
+    """They are rounded as Python's, and whole numbers of them are those of Python's."""
+    dividend, divisor = ratio_of(expr)
+    for s, t in itertools.product((2, 3, 7, 39, 40, 1023, 4095), (1, 2, 3, 7)):
+        sizes = {S: s, T: t}
+        exact = int(dividend.subs(sizes)) / int(divisor.subs(sizes))
+        assert exact == computed(s, t)
+        for whole, rounded in (
+            (CeilToInt, math.ceil),
+            (FloorToInt, math.floor),
+            (TruncToInt, math.trunc),
+        ):
+            found = in_integers(whole(expr), lambda e: e.subs({S: 2, T: 1}) >= 0)
+            if not found.has(whole):
+                assert found.subs(sizes) == rounded(computed(s, t)), (whole, s, t)
+            else:
+                assert whole is TruncToInt and computed(2, 1) < 0
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        ToFloat(S) * 0.1,
+        ToFloat(S) * ToFloat(T),
+        sympy.sqrt(ToFloat(S)),
+        ToFloat(S) ** 2,
+    ],
+    ids=str,
+)
+def test_floats_that_are_no_quotients(expr):
+    assert ratio_of(expr) is None
+    assert in_integers(TruncToInt(expr), lambda e: True) == TruncToInt(expr)

@@ -487,7 +487,6 @@ def test_export():
 
 #: What computes with sizes in a way that no one program says, and why not.
 REFUSED = {
-    "half a size as a summand": (lambda x: x + x.shape[0] / 2, "a size of"),
     "flattened triangles": (
         lambda x: x.expand(len(x), len(x), 70).flatten(0, 1) * 2,
         "a view whose stride depends on a size",

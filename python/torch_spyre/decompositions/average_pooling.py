@@ -137,12 +137,40 @@ def _repeated(x: Tensor, times: Shape) -> Tensor:
 _MAX_ADAPTIVE = 64
 
 
+def _averages_of_any_size(x: Tensor, dim: int, count: int) -> Tensor:
+    """Averages of ``count`` windows that cover a dimension whose size varies: where
+    they begin is no sum of sizes, so that each sums what is in it of all elements.
+    """
+    size = x.shape[dim]
+    others = [1] * (x.dim() - dim - 1)
+    number = torch.arange(count, device=x.device)
+    start = number * size // count
+    end = (number * size + (size + count - 1)) // count
+    place = torch.arange(size, device=x.device)[:, None]
+    inside = (place >= start) & (place < end)
+    inside = inside.reshape(size, count, *others)
+    total = torch.where(inside, x.unsqueeze(dim + 1), 0.0).sum(dim)
+    return total / (end - start).reshape(count, *others)
+
+
+def _is_whole(count: int, size: int) -> bool:
+    """Whether there are as many windows as elements, also where their number varies."""
+    return isinstance(count, int) == isinstance(size, int) and count == size
+
+
 def _adaptive_average_pool(count: int) -> Callable:
     def pool(x: Tensor, out: Shape) -> Tensor:
-        if max(out) > _MAX_ADAPTIVE:
+        first = x.dim() - count
+        dims = [
+            (d, n) for d, n in enumerate(out, first) if not _is_whole(n, x.shape[d])
+        ]
+        if not all(isinstance(n, int) and n <= _MAX_ADAPTIVE for _, n in dims):
             return NotImplemented
         result = x.float()
-        for dim, n in enumerate(out, x.dim() - count):
+        for dim, n in dims:
+            if n > 1 and isinstance(x.shape[dim], torch.SymInt):
+                result = _averages_of_any_size(result, dim, n)
+                continue
             parts = [
                 result.narrow(dim, start, length).mean(dim, keepdim=True)
                 for start, length in adaptive_windows(x.shape[dim], n)

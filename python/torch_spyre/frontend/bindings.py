@@ -14,9 +14,11 @@ from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from torch_spyre import _C
 from torch_spyre.frontend.quotients import (
-    QUOTIENTS,
+    DIVIDING,
     Cut,
     CutNeeded,
+    in_integers,
+    ratio_of,
     without_quotients,
 )
 from torch_spyre.frontend.size_classes import (
@@ -155,7 +157,7 @@ class Binding:
         # Tensors say what matters; what only leads to their sizes may be otherwise.
         for meta in sorted(metas, key=lambda meta: isinstance(meta, SYMBOLIC)):
             for value in _sizes_in(meta):
-                if isinstance(value, SYMBOLIC) and value.node.expr.has(*QUOTIENTS):
+                if isinstance(value, SYMBOLIC) and value.node.expr.has(*DIVIDING):
                     self._cut_for(value.node.expr, is_strict)
         return bool(self._cuts)
 
@@ -171,7 +173,8 @@ class Binding:
         """Cuts own symbols until an expression has no quotients, or none helps."""
         while len(self._cuts) < _MOST_CUTS:
             try:
-                without_quotients(expr.xreplace(self._stands), self._range_of)
+                own = in_integers(expr.xreplace(self._stands), self._is_reached)
+                without_quotients(own, self._range_of)
                 return
             except CutNeeded as needed:
                 if needed.cut is None or not self._cut(needed.cut, is_strict):
@@ -257,7 +260,7 @@ class Binding:
                 if isinstance(tensor, torch.Tensor):
                     self._narrow(self._expr(tensor.storage_offset()))
                     for size in tensor.shape:
-                        self._narrow(self._expr(size) - 1)
+                        self._narrow(self._without_extrema(self._expr(size)) - 1)
             for value in _sizes_in(meta):
                 try:
                     self.size(value)
@@ -312,7 +315,7 @@ class Binding:
             value = value.node.expr
         if not isinstance(value, sympy.Basic):
             return sympy.Integer(value)
-        expr = value.xreplace(self._stands)
+        expr = in_integers(value.xreplace(self._stands), self._is_reached)
         if self._cuts:
             with suppress(CutNeeded):
                 return without_quotients(expr, self._range_of)
@@ -327,6 +330,19 @@ class Binding:
         if isinstance(value, int):
             return int(value)
         raise _C.UnsupportedOp(f"a size of {value}")
+
+    def ratio(self, value: torch.SymFloat) -> tuple[Size, Size]:
+        """Dividend and divisor of a float of PyTorch's metadata that is rounded once.
+        Raises UnsupportedOp for others.
+        """
+        expr = value.node.expr.xreplace(self._stands)
+        ratio = ratio_of(expr)
+        if ratio is None:
+            raise _C.UnsupportedOp(f"a number of {expr}")
+        dividend, divisor = ratio
+        return self._convert(sympy.expand(dividend)), self._convert(
+            sympy.expand(divisor)
+        )
 
     def _convert(self, expr: Any) -> Size:
         if isinstance(expr, sympy.Integer):
@@ -378,14 +394,24 @@ class Binding:
                 return number
         raise _C.UnsupportedOp(f"a size of {expr}")
 
+    def _without_extrema(self, expr: Any) -> Any:
+        """The part that an expression is, if it is the largest or smallest of some."""
+        if not isinstance(expr, (Max, Min)):
+            return expr
+        try:
+            return self._largest(expr, 1 if isinstance(expr, Max) else -1)
+        except _C.UnsupportedOp:
+            return expr
+
     def _largest(self, expr: Any, sign: int) -> Any:
         """The argument that is the largest, or smallest if ``sign`` is -1."""
-        for part in expr.args:
-            if all(self._is_reached(sign * (part - other)) for other in expr.args):
+        args = [self._without_extrema(arg) for arg in expr.args]
+        for part in args:
+            if all(self._is_reached(sign * (part - other)) for other in args):
                 return part
         if self._may_narrow and expr.free_symbols <= self._numbers.keys():
-            part = max(expr.args, key=lambda a: sign * self._in_call(a))
-            if all(self._narrow(sign * (part - other)) for other in expr.args):
+            part = max(args, key=lambda a: sign * self._in_call(a))
+            if all(self._narrow(sign * (part - other)) for other in args):
                 return part
         raise _C.UnsupportedOp(f"a size of {expr}")
 

@@ -451,7 +451,11 @@ def _import_decomposed(
         value = node.meta.get("val")
         if node in importer.values:
             continue
-        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        if isinstance(value, torch.SymFloat):
+            if any(is_on_device(user.meta.get("val")) for user in node.users):
+                importer.values[node] = importer.add_ratio(value)
+                importer.numbers.add(node)
+        elif isinstance(value, (torch.SymInt, torch.SymBool)):
             importer.values[node] = Constant(importer.number_of(value))
         elif node.op == "call_function":
             importer.add_node(node, node.meta["val"])

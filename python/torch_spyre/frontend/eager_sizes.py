@@ -75,6 +75,7 @@ class SizedOperands(Operands):
             return tuple(number.of(symbols) for number in given)
 
         storages: list[StorageSpec] = []
+        homes: list[tuple[list[Sum], list[Sum]]] = []
         specs = []
         self._fakes: list[tuple[list[Any], list[Any]]] = []
         for tensor, owner in zip(self.tensors, self.kind.owner, strict=True):
@@ -94,12 +95,12 @@ class SizedOperands(Operands):
             if owner == len(storages):
                 home = self.kind.storages[owner]
                 rank = len(home.home_sizes)
+                own, steps = take(rank), take(rank)
+                homes.append((own, steps))
                 storages.append(
-                    StorageSpec(
-                        home.dtype, sizes(take(rank)), sizes(take(rank)), home.layout
-                    )
+                    StorageSpec(home.dtype, sizes(own), sizes(steps), home.layout)
                 )
-            self._end_in_storage(shape, strides, offset, storages[owner])
+            self._end_in_storage(shape, strides, offset, *homes[owner])
         self.kind = InputKind(tuple(storages), self.kind.owner, tuple(specs))
         #: The integers among the arguments that the form leaves out. At all sizes of
         #: the program they are negative, or are not, as in the call.
@@ -109,23 +110,29 @@ class SizedOperands(Operands):
                 self._binding.keep_sign(integer)
 
     def _end_in_storage(
-        self, shape: list[Sum], strides: list[Sum], offset: Sum, home: StorageSpec
+        self,
+        shape: list[Sum],
+        strides: list[Sum],
+        offset: Sum,
+        home: list[Sum],
+        steps: list[Sum],
     ) -> None:
-        """Keeps to sizes at which a part of a storage of one size ends in it."""
-        # The stride of a dimension of one element may be anything.
-        steps = [
-            (n, stride)
-            for n, stride in zip(home.home_sizes, home.home_strides, strict=True)
-            if n != 1
-        ]
-        if not all(isinstance(number, int) for step in steps for number in step):
-            return
-        size = 1 + sum((n - 1) * stride for n, stride in steps)
-        last = offset.of(self._symints)
-        for n, stride in zip(shape, strides, strict=True):
-            last = last + (n.of(self._symints) - 1) * stride.of(self._symints)
-        if isinstance(last, torch.SymInt):
-            self._binding.require(size - 1 - last)
+        """Keeps to sizes at which a part of a storage ends in it, if these are a range
+        of one symbol.
+        """
+
+        def span(sizes: list[Sum], strides: list[Sum]) -> Any:
+            last: Any = 0
+            for n, stride in zip(sizes, strides, strict=True):
+                size = n.of(self._symints)
+                # The stride of a dimension of one element may be anything.
+                if not isinstance(size, int) or size != 1:
+                    last = last + (size - 1) * stride.of(self._symints)
+            return last
+
+        rest = span(home, steps) - span(shape, strides) - offset.of(self._symints)
+        if isinstance(rest, torch.SymInt):
+            self._binding.require(rest)
 
     def inference(self) -> AbstractContextManager[Any]:
         """As mode()."""

@@ -139,11 +139,12 @@ class CompiledFunction:
         assert self.symbols is not None
         symbols = self.symbols
         metas = {n: n.meta.get("val") for n in self.nodes}
+        in_programs = host_numbers.with_numbers_of_sizes(metas)
 
         def make_step(nodes: list[Node]) -> CompiledStep:
             return SizedStep(
                 nodes,
-                metas,
+                in_programs,
                 options=self.options,
                 compile_id=self.compile_id,
                 symbols=symbols,

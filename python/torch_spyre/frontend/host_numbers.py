@@ -4,7 +4,8 @@
 Dynamo passes a changing float as a 0-dimensional float64 CPU tensor, and users pass
 such tensors of other dtypes: numbers that may meet device tensors in one operator.
 Arithmetic among them stays on the host. A program takes one as an fp32 argument
-without dimensions, as those of eager operators do, and so serves all values.
+without dimensions, as those of eager operators do, and so serves all values. In a
+program for many sizes, floats that are computed from these are such numbers, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Node
 
 from torch_spyre import _C
@@ -50,15 +52,29 @@ def runs_on_host(node: Node, metas: Mapping[Node, Any]) -> bool:
     return all(not isinstance(v, torch.Tensor) or v.is_cpu for v in leaves)
 
 
-def on_device(values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+def with_numbers_of_sizes(metas: Mapping[Node, Any]) -> dict[Node, Any]:
+    """The fake values of a graph, with host numbers for floats computed from sizes:
+    no program that serves many sizes has them as they are.
+    """
+    found = dict(metas)
+    with FakeTensorMode():
+        for node, meta in metas.items():
+            if isinstance(meta, torch.SymFloat):
+                found[node] = torch.empty((), dtype=torch.float64)
+    return found
+
+
+def on_device(values: Sequence[torch.Tensor | float]) -> list[torch.Tensor]:
     """The inputs of a program, numbers moved to where the others are."""
-    if all(is_spyre(v) for v in values):
-        return list(values)
-    index = next((v.device.index for v in values if not v.is_cpu), _C.current_device())
-    return [_place(v, index) if v.is_cpu else v for v in values]
+    index = next((v.device.index for v in values if is_spyre(v)), None)
+    if index is None:
+        index = _C.current_device()
+    return [v if is_spyre(v) else _place(v, index) for v in values]
 
 
-def _place(value: torch.Tensor, index: int) -> torch.Tensor:
+def _place(value: torch.Tensor | float, index: int) -> torch.Tensor:
+    if isinstance(value, float):
+        return _C.number_tensor(value, index)
     if value.is_floating_point():
         return _C.number_tensor(value.item(), index)
     return value.to(torch.device("spyre", index))

@@ -11,18 +11,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import sympy
 from torch.utils._sympy.functions import (
     CeilToInt,
+    FloatTrueDiv,
     FloorDiv,
+    FloorToInt,
     IntTrueDiv,
     Mod,
     PythonMod,
+    ToFloat,
+    TruncToInt,
 )
 
-QUOTIENTS = (FloorDiv, Mod, PythonMod, CeilToInt)
+_OF_FLOATS = (CeilToInt, FloorToInt, TruncToInt)
+QUOTIENTS = (FloorDiv, Mod, PythonMod)
+#: What a binding may have to cut symbols for.
+DIVIDING = (*QUOTIENTS, *_OF_FLOATS)
+
+#: Fractions of no larger numbers have products with sizes that are exact doubles.
+_LARGEST_IN_FRACTION = 1 << 20
 
 #: The least and the largest value of a symbol, which are at least 1.
 Range = Callable[[sympy.Symbol], tuple[int, int]]
@@ -48,16 +59,69 @@ class CutNeeded(Exception):
         self.cut = cut
 
 
+def in_integers(expr: Any, is_reached: Callable[[Any], bool]) -> Any:
+    """The expression with quotients in place of floats made whole, where these are
+    known to be the same. ``is_reached`` says whether an expression is at least 0.
+    """
+    if not expr.has(*_OF_FLOATS):
+        return expr
+
+    def convert(whole: Any) -> Any:
+        ratio = ratio_of(whole.args[0])
+        if ratio is None:
+            return whole
+        dividend, divisor = ratio
+        if isinstance(whole, CeilToInt):
+            return -FloorDiv(-dividend, divisor)
+        if isinstance(whole, TruncToInt) and not is_reached(dividend):
+            return whole
+        return FloorDiv(dividend, divisor)
+
+    return expr.replace(lambda part: isinstance(part, _OF_FLOATS), convert)
+
+
+def ratio_of(number: Any) -> tuple[Any, Any] | None:
+    """Dividend and divisor, in integers, of a float that is rounded once at most: it
+    lies between the same whole numbers as their quotient. None for others.
+    """
+    if isinstance(number, IntTrueDiv):
+        return number.args
+    if isinstance(number, FloatTrueDiv):
+        parts = [_fraction_of(part) for part in number.args]
+        if None in parts:
+            return None
+        (a, b), (c, d) = parts  # type: ignore[misc]
+        ratio = a * d, b * c
+    else:
+        found = _fraction_of(number)
+        if found is None:
+            return None
+        ratio = found
+    quotient = sympy.together(sympy.cancel(ratio[0] / ratio[1]))
+    dividend, divisor = sympy.fraction(quotient)
+    return dividend, divisor
+
+
+def _fraction_of(number: Any) -> tuple[Any, int] | None:
+    """Dividend and divisor, in integers, of a sum of floats that is exact."""
+    terms = []
+    for term in sympy.Add.make_args(number):
+        factor, rest = term.as_coeff_Mul()
+        if not (rest == 1 or isinstance(rest, ToFloat)) or not factor.is_finite:
+            return None
+        ratio = Fraction(float(factor))
+        if max(abs(ratio.numerator), ratio.denominator) > _LARGEST_IN_FRACTION:
+            return None
+        terms.append((ratio, rest if rest == 1 else rest.args[0]))
+    divisor = math.lcm(*(ratio.denominator for ratio, _ in terms))
+    dividend = sympy.Add(*(int(ratio * divisor) * size for ratio, size in terms))
+    return dividend, divisor
+
+
 def without_quotients(expr: Any, range_of: Range) -> Any:
     """An equal expression without quotients and remainders. Raises CutNeeded."""
     if not expr.has(*QUOTIENTS):
         return expr
-    if isinstance(expr, CeilToInt):
-        (quotient,) = expr.args
-        if not isinstance(quotient, IntTrueDiv):
-            raise CutNeeded
-        dividend, divisor = quotient.args
-        return -without_quotients(FloorDiv(-dividend, divisor), range_of)
     if isinstance(expr, QUOTIENTS):
         dividend, divisor = expr.args
         divisor = without_quotients(divisor, range_of)

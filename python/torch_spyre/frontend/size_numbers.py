@@ -45,7 +45,9 @@ class SizesStep:
             if value is not None:
                 env[node] = at(value, sizes)
                 continue
-            env[node] = self.symbols.value_at(self.nodes[node], env[self.symbols])
-            if env[node] is None:
+            # Floats are rounded as in a graph of one size, which SymPy's are not.
+            if not isinstance(self.nodes[node], torch.SymFloat):
+                env[node] = self.symbols.value_at(self.nodes[node], env[self.symbols])
+            if env.get(node) is None:
                 args = torch.fx.map_arg(node.args, env.__getitem__)
                 env[node] = node.target(*args)

@@ -105,6 +105,21 @@ class SizedImporter(Importer):
             return self.binding.size(value)
         return value
 
+    def add_ratio(self, value: torch.SymFloat) -> int:
+        """A quotient of sizes, in fp32: both are exact there, so that the quotient is
+        rounded as the host's, which is rounded to fp32 in a program of one size.
+        Raises UnsupportedOp for other numbers that are computed from sizes.
+        """
+
+        def add(name: str, *arguments: Any) -> Any:
+            result = [(torch.float32, [], [])]
+            return _C.ValueId(self.builder.op(name, list(arguments), {}, result, [])[0])
+
+        sizes = self.binding.ratio(value)
+        one = add("aten.scalar_tensor.default", 1.0)
+        dividend, divisor = (add("aten.mul.Tensor", one, size) for size in sizes)
+        return add("aten.div.Tensor", dividend, divisor).id
+
     def _operand(self, value: Any) -> Any:
         number = self.number_of(value)
         return number if number is not value else super()._operand(value)
