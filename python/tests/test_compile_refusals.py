@@ -149,11 +149,18 @@ def test_what_the_user_asked_for_is_an_error(refuse):
         torch.compile(lambda x: x.abs(), backend="spyre", options=options)(x)
 
 
+WITHIN_STICKS = {"splits": [3, 4], "chunks": [22, 65]}
+
+
 @pytest.fixture
 def misplan(refuse, monkeypatch, tmp_path):
-    """Lets plans divide an exp within its sticks, in what has so many operations."""
+    """Lets plans divide an exp so, in what has so many operations."""
     compile_graph = _C.compile_graph
-    least = []
+    least, divisions = [], []
+
+    def misplan(number, division=WITHIN_STICKS):
+        least.append(number)
+        divisions.append(division)
 
     def compile_wrong(builder, options, key):
         text = builder.print()
@@ -171,7 +178,7 @@ def misplan(refuse, monkeypatch, tmp_path):
                 for op in function["ops"]
                 if op["op"] == "spyre_graph.exp"
             )
-            op["division"] = {"splits": [3, 4], "chunks": [22, 65]}
+            op["division"] = divisions[0]
             (folder / "decisions-in.json").write_text(json.dumps(decisions))
         return compile_graph(builder, options, key)
 
@@ -180,7 +187,7 @@ def misplan(refuse, monkeypatch, tmp_path):
     # No program of another test is taken, and none of this one's refusals later.
     cache.forget_loaded()
     with torch.compiler.config.patch(force_disable_caches=True):
-        yield least.append
+        yield misplan
     cache.forget_loaded()
 
 
@@ -219,6 +226,20 @@ def test_a_wrong_plan_of_an_eager_operator(misplan, caplog):
     assert "same stick" in message
     assert [operator for operator, _ in compile_backend.refusals()] == [refusals.PLAN]
     assert list(torch_spyre.fallback_report()) == ["aten::exp"]
+
+
+def test_spans_that_are_too_large_are_no_defect(misplan, caplog):
+    """Of some graphs no plan is better, so nobody is told to report it."""
+    misplan(1, {"splits": [1, 1], "chunks": [64, 2048]})
+    x = whole((64, 2048)) * 0
+    device = {"maxSpanBytes": 1 << 16}
+    f = torch.compile(torch.exp, backend="spyre", options={"device": device})
+    with pytest.warns(UserWarning, match="runs by itself"):
+        assert_exact(f(x.to("spyre")).cpu(), torch.exp(x))
+    assert plan_warnings(caplog) == []
+    refused = compile_backend.refusals()
+    assert not [1 for operator, _ in refused if operator == refusals.PLAN]
+    assert any("which 65536 can be addressed" in reason for _, reason in refused)
 
 
 @pytest.fixture

@@ -22,9 +22,10 @@
 namespace spyre {
 
 /// The check of plans, --spyre-verify-plan, refuses what the other passes have
-/// decided. One of them has a defect then, unless the caller changed decisions,
-/// or no plan gives a core spans that it can address (SG-PLAN-C10). Any other
-/// Error says what cannot be compiled.
+/// decided, and one of them has a defect. Any other Error says what cannot be
+/// compiled: that holds too where the user's decisions replace planned ones
+/// (SPYRE_DECISIONS_IN), and where all that is wrong are spans that no core can
+/// address (SG-PLAN-C10), for which some graphs have no better plan.
 class RefusedPlan : public Error {
 public:
   using Error::Error;

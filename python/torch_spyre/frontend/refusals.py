@@ -11,10 +11,6 @@ from torch_spyre import _C
 #: Stands for the operator where the plan of a whole part was refused.
 PLAN = "spyre-verify-plan"
 
-#: Says that no core can address what a plan lets it (SG-PLAN-C10): of some graphs,
-#: such as those larger than a card, no plan is better.
-_SPAN = "bytes of device memory per core, of which"
-
 _log = logging.getLogger("spyre.inductor")
 _refusals: Counter[tuple[str, str]] = Counter()
 #: The faults of plans that have been warned of, without source lines.
@@ -44,9 +40,6 @@ def count_plan(error: _C.RefusedPlan) -> None:
     Other refusals are of what the compiler does not support. This one is a defect,
     which nobody would see: its operators run in smaller programs, or one by one.
     """
-    # The user's edited decisions are the user's.
-    if _C.read_environment("SPYRE_DECISIONS_IN") or _SPAN in str(error):
-        return
     reason = count(PLAN, str(error))
     # The same operator by itself has no line of the user's.
     _, _, fault = reason.partition(": error: ")

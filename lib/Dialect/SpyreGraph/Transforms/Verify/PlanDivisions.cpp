@@ -35,6 +35,39 @@ spyre_graph::getPlannedRange(AffineExpr expr, ArrayRef<int64_t> extents,
   return getRange(expr.replaceDims(shifted), sizes);
 }
 
+int64_t spyre_graph::getPlannedSpan(SpyreOpInterface op, unsigned number,
+                                    MemRefType buffer) {
+  AffineMap map = op.getIndexingMaps()[number];
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  WorkDivisionAttr division = op.getWorkDivision();
+  std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+  LayoutAttrInterface layout = getLayout(buffer);
+  int64_t span = layout.getSizeInBytes(buffer.getShape());
+  // From the outermost device dimension inwards, up to the first of which a
+  // core touches more than one index.
+  SmallVector<::spyre::DeviceDim> dims =
+      layout.getDeviceDims(buffer.getShape());
+  for (const ::spyre::DeviceDim &dim : ArrayRef(dims).drop_back()) {
+    span /= dim.extent;
+    if (dim.hostDim < 0)
+      continue;
+    bool isChosen =
+        indirect && indirect->operand == number && indirect->dim == dim.hostDim;
+    int64_t count = 1;
+    for (int64_t core = 0; core < division.getNumCores(); ++core) {
+      auto [low, high] =
+          getPlannedRange(map.getResult(dim.hostDim), extents, division, core);
+      if (isChosen)
+        high = low + shapeOf(op->getOperand(number))[dim.hostDim] - 1;
+      count = std::max(
+          count, std::min(high / dim.step - low / dim.step + 1, dim.extent));
+    }
+    if (count > 1)
+      return span * count;
+  }
+  return span;
+}
+
 /// Whether the slices of a division cover the loops once.
 static LogicalResult verifyCovers(SpyreOpInterface op,
                                   WorkDivisionAttr division,

@@ -31,6 +31,10 @@ std::pair<int64_t, int64_t> getPlannedRange(AffineExpr expr,
                                             WorkDivisionAttr division,
                                             int64_t core);
 
+/// How many bytes of device memory the most that a core accesses of an operand
+/// spans, which is `buffer` or a tile of it.
+int64_t getPlannedSpan(SpyreOpInterface op, unsigned number, MemRefType buffer);
+
 /// SG-PLAN-C2 and the first half of SG-PLAN-C3: the operation has maps, extents
 /// and divisions whose slices cover its loops once.
 LogicalResult verifyDivision(SpyreOpInterface op, const PlanLimits &limits);

@@ -13,6 +13,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/PlanRules.h"
 #include "VerifySizes.h"
 #include "VerifyUpdates.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -312,53 +313,26 @@ private:
 
   /// SG-PLAN-C10
   LogicalResult verifySpans(SpyreOpInterface op) {
-    SmallVector<AffineMap> maps = op.getIndexingMaps();
-    SmallVector<int64_t> extents = op.getLoopExtents();
-    WorkDivisionAttr division = op.getWorkDivision();
-    std::optional<IndirectAccess> indirect = op.getIndirectAccess();
     for (OpOperand &operand : op->getOpOperands()) {
       // A tile's sticks are as far apart as those of its buffer.
       Value buffer = operand.get();
       if (auto tile = buffer.getDefiningOp<memref::SubViewOp>())
         buffer = tile.getSource();
       auto type = cast<MemRefType>(buffer.getType());
-      LayoutAttrInterface layout = getLayout(type);
       memref::AllocOp alloc = getAlloc(buffer);
-      if (layout.getSizeInBytes(type.getShape()) <= maxSpanBytes ||
+      if (getLayout(type).getSizeInBytes(type.getShape()) <= maxSpanBytes ||
           (alloc && isInLX(alloc)))
         continue;
       unsigned number = operand.getOperandNumber();
-      // From the outermost device dimension inwards, up to the first of which a
-      // core touches more than one index.
-      SmallVector<::spyre::DeviceDim> dims =
-          layout.getDeviceDims(type.getShape());
-      int64_t span = layout.getSizeInBytes(type.getShape());
-      for (const ::spyre::DeviceDim &dim : ArrayRef(dims).drop_back()) {
-        span /= dim.extent;
-        if (dim.hostDim < 0)
-          continue;
-        bool isChosen = indirect && indirect->operand == number &&
-                        indirect->dim == dim.hostDim;
-        int64_t count = 1;
-        for (int64_t core = 0; core < division.getNumCores(); ++core) {
-          auto [low, high] = getPlannedRange(
-              maps[number].getResult(dim.hostDim), extents, division, core);
-          if (isChosen)
-            high = low + shapeOf(operand.get())[dim.hostDim] - 1;
-          count = std::max(count, std::min(high / dim.step - low / dim.step + 1,
-                                           dim.extent));
-        }
-        if (count > 1) {
-          span *= count;
-          break;
-        }
-      }
+      int64_t span = getPlannedSpan(op, number, type);
       if (span > maxSpanBytes)
-        return op->emitOpError()
-               << "operand " << number << " has a span of " << span
-               << " bytes of device memory per core, of which " << maxSpanBytes
-               << " can be addressed; divide an outer dimension of its layout "
-                  "over more cores, or the operation into several";
+        return withPlanRule(
+            op->emitOpError()
+                << "operand " << number << " has a span of " << span
+                << " bytes of device memory per core, of which " << maxSpanBytes
+                << " can be addressed; divide an outer dimension of its layout "
+                   "over more cores, or the operation into several",
+            kSpanRule);
     }
     return success();
   }
