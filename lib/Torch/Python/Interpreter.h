@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- Interpreter.h - What the device needs of Python ----------*- C++ -*-===//
 //
-// Without pybind11: a file that includes it takes seconds longer to compile. It is for
-// the bindings, and for what makes Python objects or calls them.
+// Without pybind11: a file that includes it takes seconds longer to compile. It
+// is for the bindings, and for what makes Python objects or calls them.
 //
 //===----------------------------------------------------------------------===//
 
