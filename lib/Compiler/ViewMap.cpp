@@ -153,7 +153,9 @@ private:
   /// be, and has no multiples of it.
   std::pair<Sum, Sum> split(const Sum &sum, const SizeExpr &period) const {
     auto parts = splitMultiples(sum, period);
-    if (isLess(parts.second.max(), period))
+    SizeExpr most = parts.second.max();
+    // Maps divide numbers.
+    if (isLess(most, period) || (most.isConstant() && period.isConstant()))
       return parts;
     // A diagonal steps to the next row and to the next column.
     Sum stepwise;

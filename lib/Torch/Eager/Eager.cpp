@@ -288,7 +288,7 @@ bool staysInStorages(const Entry &entry, const Call &call) {
     int index = entry.arguments[i];
     if (index >= 0 && call.shifts[index].hostElements != 0 &&
         !staysInStorage(entry.graph->graph.program->arguments()[i],
-                        call.shifts[index].hostElements))
+                        call.shifts[index].hostElements, entry.sizes))
       return false;
   }
   return true;
