@@ -133,9 +133,7 @@ def check(seed: int, make) -> None:
 
 @pytest.fixture
 def refuse():
-    """Small spans are too small for some operators, and of some that write views the
-    compiler refuses its plan: slices that would share a stick.
-    """
+    """Small spans are too small for some operators."""
 
 
 def with_options(**options):
@@ -156,7 +154,6 @@ def test_random_updates_in_tiles(refuse):
         check(seed, with_options(cores=1 + seed % 2, device=device))
 
 
-@pytest.mark.usefixtures("refuse")
 def test_random_updates_eager():
     for seed in range(SEED, SEED + COUNT):
         check(seed, lambda f: f)

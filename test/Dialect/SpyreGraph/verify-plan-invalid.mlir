@@ -133,6 +133,64 @@ func.func @rows_of_sticks(%x: memref<7x16x2x16xi32, #l4>, %y: memref<4256xi32, #
 
 // -----
 
+#l1 = #spyre_graph.layout<order = [0], SEN169_FP16>
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#l3 = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+#id = affine_map<(i) -> (i)>
+#rows = affine_map<(i) -> (i floordiv 128 + 1, i mod 128)>
+#boxes = affine_map<(i) -> (i floordiv 384 + 1, (i floordiv 128) mod 3, i mod 128)>
+
+// Rows as one loop, cut within a row and after some: no fault.
+func.func @rows_in_one_loop(%x: memref<640xf16, #l1>, %y: memref<6x128xf16, #l2>, %z: memref<768xf16, #l1>, %w: memref<3x3x128xf16, #l3>) {
+  spyre_graph.identity ins(%x : memref<640xf16, #l1>) outs(%y : memref<6x128xf16, #l2>) {maps = [#id, #rows], extents = array<i64: 640>, division = #spyre_graph.division<splits = [4], chunks = [192]>}
+  spyre_graph.identity ins(%z : memref<768xf16, #l1>) outs(%w : memref<3x3x128xf16, #l3>) {maps = [#id, #boxes], extents = array<i64: 768>, division = #spyre_graph.division<splits = [12], chunks = [64]>}
+  return
+}
+
+// -----
+
+#l1 = #spyre_graph.layout<order = [0], SEN169_FP16>
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i) -> (i)>
+#rows = affine_map<(i) -> (i floordiv 128 + 1, i mod 128)>
+
+// SG-PLAN-C3
+func.func @cut_within_a_stick_of_rows(%x: memref<640xf16, #l1>, %y: memref<6x128xf16, #l2>) {
+  // expected-error @+1 {{slices of 160 iterations of loop dimension 0 write parts of the same stick of 64 elements}}
+  spyre_graph.identity ins(%x : memref<640xf16, #l1>) outs(%y : memref<6x128xf16, #l2>) {maps = [#id, #rows], extents = array<i64: 640>, division = #spyre_graph.division<splits = [4], chunks = [160]>}
+  return
+}
+
+// -----
+
+#l1 = #spyre_graph.layout<order = [0], SEN169_FP16>
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i) -> (i)>
+#rows = affine_map<(i) -> (i floordiv 96, i mod 96)>
+
+// SG-PLAN-C3: a row ends within a stick, so sticks of it are cut elsewhere.
+func.func @cut_rows_that_end_in_sticks(%x: memref<384xf16, #l1>, %y: memref<4x96xf16, #l2>) {
+  // expected-error @+1 {{slices of 128 iterations of loop dimension 0 write parts of the same stick of 64 elements}}
+  spyre_graph.identity ins(%x : memref<384xf16, #l1>) outs(%y : memref<4x96xf16, #l2>) {maps = [#id, #rows], extents = array<i64: 384>, division = #spyre_graph.division<splits = [3], chunks = [128]>}
+  return
+}
+
+// -----
+
+#l1 = #spyre_graph.layout<order = [0], SEN169_FP16>
+#l3 = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+#id = affine_map<(i) -> (i)>
+#boxes = affine_map<(i) -> (0, (i floordiv 128) mod 3, i mod 128)>
+
+// SG-PLAN-C3: after three rows the first is written again.
+func.func @rows_that_come_again(%z: memref<768xf16, #l1>, %w: memref<1x3x128xf16, #l3>) {
+  // expected-error @+1 {{slices of 384 iterations of loop dimension 0 write parts of the same stick of 64 elements}}
+  spyre_graph.identity ins(%z : memref<768xf16, #l1>) outs(%w : memref<1x3x128xf16, #l3>) {maps = [#id, #boxes], extents = array<i64: 768>, division = #spyre_graph.division<splits = [2], chunks = [384]>}
+  return
+}
+
+// -----
+
 #l1 = #spyre_graph.layout<order = [0], IEEE_INT32>
 #l2 = #spyre_graph.layout<order = [0, 1], IEEE_INT32>
 #id = affine_map<(i, j) -> (i, j)>

@@ -174,6 +174,8 @@ static bool cutsBetweenSticks(AffineExpr coordinate, unsigned dim,
   // The other dimensions count either within a step, or whole sticks around
   // all the steps.
   int64_t low = flat.back(), high = flat.back();
+  if (low < 0)
+    return false; // Sticks are counted from 0.
   SmallVector<std::pair<int64_t, int64_t>> around;
   for (unsigned other = 0; other < extents.size(); ++other) {
     int64_t stride = flat[other], reach = stride * (extents[other] - 1);
@@ -203,6 +205,51 @@ static bool cutsBetweenSticks(AffineExpr coordinate, unsigned dim,
       return false;
   }
   return true;
+}
+
+/// `expr` floordiv `divisor`, of a quotient by numbers as one division.
+static AffineExpr divide(AffineExpr expr, AffineExpr divisor) {
+  auto quotient = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (quotient && quotient.getKind() == AffineExprKind::FloorDiv)
+    return quotient.getLHS().floorDiv(quotient.getRHS() * divisor);
+  return expr.floorDiv(divisor);
+}
+
+/// Whether coordinates tell what `expr` is: one is it, but for a constant, or
+/// one is its remainder and others tell the quotient.
+static bool tell(ArrayRef<AffineExpr> coordinates, AffineExpr expr) {
+  for (AffineExpr coordinate : coordinates) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(coordinate);
+    if (binary && binary.getKind() == AffineExprKind::Add &&
+        isa<AffineConstantExpr>(binary.getRHS())) {
+      coordinate = binary.getLHS();
+      binary = dyn_cast<AffineBinaryOpExpr>(coordinate);
+    }
+    if (coordinate == expr)
+      return true;
+    if (binary && binary.getKind() == AffineExprKind::Mod &&
+        binary.getLHS() == expr)
+      return tell(coordinates, divide(expr, binary.getRHS()));
+  }
+  return false;
+}
+
+/// What tells the sticks that are written: the coordinate of a map along the
+/// stick, or, if that is the remainder of division by whole sticks, and the
+/// other coordinates tell the quotient, what is divided.
+static AffineExpr getWrittenPlace(AffineMap map, unsigned stickDim,
+                                  int64_t stickElements) {
+  AffineExpr coordinate = map.getResult(stickDim);
+  auto remainder = dyn_cast<AffineBinaryOpExpr>(coordinate);
+  if (!remainder || remainder.getKind() != AffineExprKind::Mod)
+    return coordinate;
+  auto divisor = dyn_cast<AffineConstantExpr>(remainder.getRHS());
+  SmallVector<AffineExpr> others(map.getResults());
+  others.erase(others.begin() + stickDim);
+  if (divisor && divisor.getValue() % stickElements == 0 &&
+      tell(others, divide(remainder.getLHS(), divisor)))
+    return remainder.getLHS();
+  return coordinate;
 }
 
 LogicalResult spyre_graph::verifyWrittenSticks(SpyreOpInterface op,
@@ -243,9 +290,12 @@ LogicalResult spyre_graph::verifyWrittenSticks(SpyreOpInterface op,
     // SG-PLAN-C3
     for (int64_t tensorDim : {stickDim, packedDim}) {
       int64_t steps = getStepsPerStick(layout, shape, tensorDim);
-      if (tensorDim < 0 || !map.getResult(tensorDim).isFunctionOfDim(dim) ||
-          cutsBetweenSticks(map.getResult(tensorDim), dim, extents,
-                            division.getSplits()[dim],
+      if (tensorDim < 0 || !map.getResult(tensorDim).isFunctionOfDim(dim))
+        continue;
+      // Packed dimensions share sticks.
+      AffineExpr place = packedDim < 0 ? getWrittenPlace(map, tensorDim, steps)
+                                       : map.getResult(tensorDim);
+      if (cutsBetweenSticks(place, dim, extents, division.getSplits()[dim],
                             division.getChunks()[dim], steps))
         continue;
       return op->emitOpError()
