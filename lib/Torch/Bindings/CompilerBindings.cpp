@@ -463,7 +463,8 @@ static void initProgramBindings(py::module &m) {
                               shifts.size(), " for ",
                               self.graph.argumentNames.size());
             for (size_t i = 0; i < shifts.size(); ++i)
-              if (shifts[i] != 0 && !staysInStorage(arguments[i], shifts[i]))
+              if (shifts[i] != 0 &&
+                  !staysInStorage(arguments[i], shifts[i], /*sizes=*/{}))
                 return false;
             return true;
           },

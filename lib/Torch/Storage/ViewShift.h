@@ -32,7 +32,7 @@ struct ViewShift {
 /// may rearrange the whole array, or take indices into a dimension of it.
 /// `sizes` are those of the program's symbols.
 bool staysInStorage(const runtime::ArgumentInfo &argument, int64_t hostElements,
-                    const std::vector<int64_t> &sizes = {});
+                    const std::vector<int64_t> &sizes);
 
 /// One shift per tensor, equal for tensors of one storage. All must be native
 /// tensors of formatted storages or empty.

@@ -124,9 +124,9 @@ private:
   LogicalResult checkStage(func::FuncOp func) {
     if (stage == "plan")
       return checkBufferized(func);
+    if (func->hasAttr(kGraphAttrName))
+      return success();
     WalkResult result = func.walk([&](SpyreOpInterface op) {
-      if (func->hasAttr(kGraphAttrName))
-        return WalkResult::advance();
       op->emitOpError() << "has no number by which decisions of stage "
                         << stage.getValue()
                         << " find it; run --spyre-number-operations first, "
