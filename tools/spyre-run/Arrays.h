@@ -26,9 +26,9 @@ struct Array {
     const uint8_t *device = memory.at(address);
     deviceImage.assign(device, device + sizeInBytes);
   }
-  /// Before each run but the first. All of them begin with the same bytes, so
-  /// they change the same arrays: the others are left alone, and the caches
-  /// keep what runs read.
+  /// Before each run but the first, unless no run reads the array. All of them
+  /// begin with the same bytes, so they change the same arrays: the others are
+  /// left alone, and the caches keep what runs read.
   void restore(runtime::DeviceMemory &memory) {
     uint8_t *device = memory.at(address);
     if (!isChanged)

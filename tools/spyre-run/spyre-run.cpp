@@ -262,12 +262,14 @@ void Runner::execute() {
   int numRuns = options.predictOnly ? 0 : options.repeat;
   for (int repeat = 0; repeat < numRuns; ++repeat) {
     for (Array &array : arrays) {
-      if (repeat > 0) {
-        array.restore(*memory);
+      const runtime::ArgumentInfo &info = infos[array.argument];
+      if (repeat == 0)
+        upload(info, array, options.numerics, *memory);
+      if (!info.mayBeRead)
         continue;
-      }
-      upload(infos[array.argument], array, options.numerics, *memory);
-      if (numRuns > 1)
+      if (repeat > 0)
+        array.restore(*memory);
+      else if (numRuns > 1)
         array.keepImage(*memory);
     }
     double before = processSeconds();

@@ -90,6 +90,42 @@ TEST(Program, DescribesItsArguments) {
   EXPECT_EQ(program->arguments()[2].kind, ArgumentInfo::Scalar);
 }
 
+TEST(Program, TellsWhatKernelsReadAndWrite) {
+  auto program = loadProgramBytes(kProgram);
+  const auto &arguments = program->arguments();
+  ASSERT_EQ(arguments.size(), 3u);
+  EXPECT_TRUE(arguments[0].mayBeRead);
+  EXPECT_FALSE(arguments[0].mayBeWritten);
+  EXPECT_FALSE(arguments[1].mayBeRead);
+  EXPECT_TRUE(arguments[1].mayBeWritten);
+  EXPECT_FALSE(arguments[2].mayBeRead || arguments[2].mayBeWritten);
+}
+
+/// y[index[i]] = x[i]: the indices are read though nothing is loaded from them.
+TEST(Program, ReadsIndices) {
+  auto program = loadProgramBytes(R"(
+#set = affine_set<(i) : (i >= 0, -i + 63 >= 0)>
+#order = affine_map<(i) -> (i)>
+func.func @main(%x: index, %index: index, %y: index) {
+  %c0 = arith.constant 0 : index
+  %xv = ktdp.construct_memory_view %x, sizes: [64], strides: [1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<64xf32>
+  %iv = ktdp.construct_memory_view %index, sizes: [64], strides: [1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<64xi32>
+  %yv = ktdp.construct_memory_view %y, sizes: [64], strides: [1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<64xf32>
+  %xt = ktdp.construct_access_tile %xv[%c0] {access_tile_set = #set, access_tile_order = #order} : memref<64xf32> -> !ktdp.access_tile<64xindex>
+  %d = ktdp.load %xt : !ktdp.access_tile<64xindex> -> tensor<64xf32>
+  %yt = ktdp.construct_indirect_access_tile intermediate_variables(%i) %yv[ind(%iv[%i])] {variables_space_set = #set, variables_space_order = #order} : memref<64xf32>, memref<64xi32> -> !ktdp.access_tile<64xindex>
+  ktdp.store %d, %yt : tensor<64xf32>, !ktdp.access_tile<64xindex>
+  return
+}
+)");
+  const auto &arguments = program->arguments();
+  ASSERT_EQ(arguments.size(), 3u);
+  EXPECT_TRUE(arguments[1].mayBeRead);
+  EXPECT_FALSE(arguments[1].mayBeWritten);
+  EXPECT_FALSE(arguments[2].mayBeRead);
+  EXPECT_TRUE(arguments[2].mayBeWritten);
+}
+
 TEST(Program, KeepsLXThroughASequence) {
   auto program = loadProgramBytes(kProgram);
   DeviceMemory memory;

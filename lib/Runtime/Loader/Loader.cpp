@@ -61,41 +61,51 @@ static Type viewElementType(Value value, int depth = 0) {
   return {};
 }
 
-/// Whether anything is stored through a memory view, as far as one can tell.
-static bool mayStoreThrough(Value view) {
+namespace {
+enum class Access { Load, Store };
+} // namespace
+
+/// Whether a memory view may be loaded from, or stored to, as far as one can
+/// tell.
+static bool mayAccess(Value view, Access access) {
   for (OpOperand &use : view.getUses()) {
     Operation *user = use.getOwner();
     if (!isa<ktdp::ConstructAccessTileOp, ktdp::ConstructIndirectAccessTileOp>(
             user))
       return true;
     // The tile's own view comes first; others hold indices, which are read.
-    if (use.getOperandNumber() != 0)
+    if (use.getOperandNumber() != 0) {
+      if (access == Access::Load)
+        return true;
       continue;
-    for (Operation *access : user->getUsers())
-      if (!isa<ktdp::LoadOp>(access))
+    }
+    for (Operation *tileUser : user->getUsers())
+      if (access == Access::Load ? !isa<ktdp::StoreOp>(tileUser)
+                                 : !isa<ktdp::LoadOp>(tileUser))
         return true;
   }
   return false;
 }
 
-/// Whether anything is stored where `value` points to, as far as one can tell.
-static bool mayBeWritten(Value value, int depth = 0) {
+/// The same for the memory that `address` points to.
+static bool mayAccessAt(Value address, Access access, int depth = 0) {
   if (depth > 8)
     return true;
-  for (OpOperand &use : value.getUses()) {
+  for (OpOperand &use : address.getUses()) {
     Operation *user = use.getOwner();
     if (auto view = dyn_cast<ktdp::ConstructMemoryViewOp>(user)) {
-      if (use.getOperandNumber() == 0 && mayStoreThrough(view.getResult()))
+      if (use.getOperandNumber() == 0 && mayAccess(view.getResult(), access))
         return true;
     } else if (isa<arith::AddIOp, affine::AffineApplyOp>(user)) {
-      if (mayBeWritten(user->getResult(0), depth + 1))
+      if (mayAccessAt(user->getResult(0), access, depth + 1))
         return true;
     } else if (auto call = dyn_cast<func::CallOp>(user)) {
       auto module = call->getParentOfType<ModuleOp>();
       auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
       if (!callee || callee.isExternal() ||
           use.getOperandNumber() >= callee.getNumArguments() ||
-          mayBeWritten(callee.getArgument(use.getOperandNumber()), depth + 1))
+          mayAccessAt(callee.getArgument(use.getOperandNumber()), access,
+                      depth + 1))
         return true;
     } else {
       return true;
@@ -233,7 +243,12 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
     if (failed(loadSizes(entry, i, info)))
       return failure();
     plan.argumentLocations.push_back(locations.get(arg.getLoc()));
-    info.mayBeWritten = info.kind != ArgumentInfo::Scalar && mayBeWritten(arg);
+    if (info.kind == ArgumentInfo::Scalar) {
+      info.mayBeWritten = info.mayBeRead = false;
+    } else {
+      info.mayBeWritten = mayAccessAt(arg, Access::Store);
+      info.mayBeRead = mayAccessAt(arg, Access::Load);
+    }
     plan.arguments.push_back(std::move(info));
   }
   return success();

@@ -85,7 +85,7 @@ struct ArgumentInfo {
   ArrayStorage storageOf(std::vector<int64_t> found) const;
   /// Array: whether any kernel stores to it / loads from it, as far as the
   /// loader can tell (true when it cannot).
-  bool mayBeWritten = true;
+  bool mayBeWritten = true, mayBeRead = true;
 };
 
 enum class Numerics {
