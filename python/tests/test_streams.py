@@ -371,7 +371,10 @@ def child(work):
     return os.waitpid(pid, 0)[1]
 def use():
     assert (torch.ones(3, device="spyre") + 1).cpu().sum() == 6
-assert child(use) == 0  # the parent has used none
+# The parent has used none: Dynamo asks for the stream of any device that there is.
+torch.compile(lambda x: x + 1, backend="eager")(torch.ones(3))
+assert not torch.spyre.is_initialized()
+assert child(use) == 0
 x = torch.ones(3, 70, device="spyre")
 y = x + 1
 assert child(use) != 0
@@ -479,6 +482,8 @@ except ValueError:
 def test_exit_of_a_fork_after_gradients():
     code = """
 import os, sys, torch
+# So long the child would wait for the threads that PyTorch had in the parent.
+os.environ["TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT"] = "0"
 torch.ones(3, requires_grad=True).sum().backward()
 pid = os.fork()
 if pid == 0:

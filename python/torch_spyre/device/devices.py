@@ -67,7 +67,12 @@ def init() -> None:
     _C.start_runtime()
 
 
-_lazy_init = init
+def _lazy_init() -> None:
+    """What PyTorch calls before it asks for a stream or makes a tensor.
+
+    Nothing: a device that is used makes itself ready. Dynamo asks for the current
+    stream when it compiles for the CPU, after which a process may still fork.
+    """
 
 
 def device_count() -> int:
