@@ -101,16 +101,14 @@ def _superdsc_samples(request, tmp_path_factory):
 def _compilations_are_not_observed():
     """PyTorch leaves out what costs a test that compiles a quarter of its time.
 
-    Dynamo times the guards of each compilation, for its log alone, and empties the
-    processor's cache first. For its metrics it writes down all of PyTorch's
-    configurations. What TORCH_TRACE asks for, every graph among it, is written
-    when anyone listens: pytest does, to each logger that keeps its records to itself.
+    For its metrics Dynamo writes down all of PyTorch's configurations. What
+    TORCH_TRACE asks for, every graph among it, is written when anyone listens: pytest
+    does, to each logger that keeps its records to itself.
     """
     if "torch" in sys.modules:
         import torch
-        from torch._dynamo import guards, utils
+        from torch._dynamo import utils
 
-        guards.profile_guard_manager = lambda *_: 0.0
         for name in CONFIGURATION_TEXTS:
             setattr(utils, name, lambda: None)
         # Python collects what compilations leave when there is more of it.

@@ -13,7 +13,13 @@ from contextlib import nullcontext
 import pytest
 import torch
 from torch._decomp.decompositions_for_rng import PhiloxState, PhiloxStateTracker
-from torch._dynamo import config, funcname_cache, side_effects, symbolic_convert
+from torch._dynamo import (
+    config,
+    funcname_cache,
+    guards,
+    side_effects,
+    symbolic_convert,
+)
 from torch._functorch import config as functorch_config
 from torch_spyre import compile_backend
 from torch_spyre.frontend import tracing_time
@@ -145,6 +151,12 @@ def test_what_the_user_froze_is_counted_once(monkeypatch):
 # Messages
 
 
+def nobody_traces(monkeypatch):
+    # PyTorch's own handler, which waits for the first message to see if it is to write.
+    handlers = [torch._logging._internal.LazyTraceHandler(None)]
+    monkeypatch.setattr(torch._logging._internal.trace_log, "handlers", handlers)
+
+
 def test_messages_that_nobody_reads_are_not_made(monkeypatch):
     made = []
     add_file = funcname_cache._add_file
@@ -157,14 +169,19 @@ def test_messages_that_nobody_reads_are_not_made(monkeypatch):
         "_format_side_effect_message",
         lambda self, var: made.append(var) or describe(self, var),
     )
-    # PyTorch's own handler, which waits for the first message to see if it is to write.
-    handlers = [torch._logging._internal.LazyTraceHandler(None)]
-    monkeypatch.setattr(torch._logging._internal.trace_log, "handlers", handlers)
+    nobody_traces(monkeypatch)
     run("spyre")
     assert made == []
     torch._dynamo.reset()
     run("eager")
     assert len(made) == 2
+
+
+WHEN_CACHES_ARE_EMPTIED = [
+    ("spyre", False, False),
+    ("spyre", True, True),
+    ("eager", False, True),
+]
 
 
 def messages(caplog, backend, name):
@@ -180,6 +197,26 @@ def messages(caplog, backend, name):
             logger.removeHandler(caplog.handler)
     found = [r.getMessage() for r in caplog.records if r.name == name]
     return [re.sub(r"0x[0-9a-f]+", "", message) for message in found]
+
+
+@pytest.mark.parametrize("backend, logs, emptied", WHEN_CACHES_ARE_EMPTIED)
+def test_caches_are_emptied_where_the_time_of_guards_is_read(
+    monkeypatch, backend, logs, emptied
+):
+    flushed = []
+    profile = guards.profile_guard_manager
+    monkeypatch.setattr(
+        guards,
+        "profile_guard_manager",
+        lambda *args: flushed.append(args) or profile(*args),
+    )
+    torch._logging.set_logs(guards=logs)
+    nobody_traces(monkeypatch)
+    torch._dynamo.utils.clear_compilation_metrics()
+    run(backend)
+    assert bool(flushed) == emptied
+    (metrics,) = torch._dynamo.utils.get_compilation_metrics()
+    assert metrics.guard_latency_us is not None
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -57,6 +58,7 @@ def wrap_compile(convert_frame: ModuleType) -> None:
                 stack.enter_context(_verbosity_at_hand())
                 stack.enter_context(_modules_not_imported_to_compare())
                 stack.enter_context(_random_states_left_out())
+                stack.enter_context(_guards_timed_with_warm_caches())
             return with_room_for_frames(
                 original,
                 code,
@@ -262,3 +264,30 @@ def _random_states_left_out() -> Iterator[None]:
         yield
     finally:
         PhiloxStateTracker.reset = original
+
+
+@contextmanager
+def _guards_timed_with_warm_caches() -> Iterator[None]:
+    """Dynamo empties the processor's caches only if somebody reads what it measures.
+
+    That is how long the guards of a graph take, for a message and for its metrics.
+    Emptying the caches before takes 20 ms of each graph.
+    """
+    from torch._dynamo import guards
+
+    if guards.guards_log.isEnabledFor(logging.DEBUG) or _is_traced():
+        yield
+        return
+    original = guards.profile_guard_manager
+
+    def profile_guard_manager(root: Any, locals: Any, count: int) -> float:
+        started = time.perf_counter()
+        for _ in range(count):
+            root.check(locals)
+        return (time.perf_counter() - started) / count * 1e6
+
+    guards.profile_guard_manager = profile_guard_manager
+    try:
+        yield
+    finally:
+        guards.profile_guard_manager = original
