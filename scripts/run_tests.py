@@ -127,6 +127,8 @@ def preload() -> None:
             importlib.import_module(name)
     with suppress(Exception):
         sys.modules["torch_spyre.decompositions.table"].decompositions()
+        # What is frozen below is counted nowhere: that takes longer than a compilation.
+        sys.modules["torch_spyre.frontend.tracing_time"]._user_freezes = True
     # Collections neither visit this again nor copy its pages. A compilation makes
     # hundreds of thousands of objects that live as long as it does.
     gc.collect()

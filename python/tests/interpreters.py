@@ -145,11 +145,26 @@ def load() -> None:
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
     for name in ("torch", *LOADED_LATE):
         importlib.import_module(name)
+    _compile_once()
     # Its variables are read when it is imported.
     assert "torch.testing._internal.common_utils" not in sys.modules
     del os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"]
     if autoload is not None:
         os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = autoload
+
+
+def _compile_once() -> None:
+    """Have Dynamo make the tables that it makes with the first compilation.
+
+    What is compiled must start no thread: copies would wait for it.
+    """
+    import torch
+
+    torch.compile(lambda x: x.add(1), backend="eager")(torch.ones(3))
+    torch.overrides.get_overridable_functions()
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    torch._dynamo.utils.clear_compilation_metrics()
 
 
 def load_backends() -> None:
