@@ -69,10 +69,9 @@ def test_warn_fallback_is_attributed_to_its_caller():
 
 
 def test_decompositions_can_be_iterated():
-    """spyre-inference copies those whose name holds "addm" into Inductor's table."""
+    """spyre-inference copies those whose name holds "addm", if any, into Inductor's."""
     names = [op.name() for op in spyre_decompositions]
     assert names and all("::" in name for name in names)
-    assert any("addm" in name for name in names)
     assert all(callable(function) for function in spyre_decompositions.values())
 
 

@@ -159,10 +159,15 @@ def _with_extensions(table: dict[Any, Callable]) -> dict[Any, Callable]:
 
 @functools.cache
 def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
-    from torch._decomp import core_aten_decompositions, get_decompositions
+    from torch._decomp import (
+        _core_aten_decompositions_post_autograd,
+        get_decompositions,
+    )
 
+    # PyTorch's whole table has 499 functions more, those in C++ of operators that
+    # traces take apart without, and takes 0.1 s of a process to find them.
     table = {
-        **core_aten_decompositions(),
+        **_core_aten_decompositions_post_autograd(),
         **get_decompositions(_NORMS),
         **DECOMPOSITIONS,
         **elementary.FACTORIES,
