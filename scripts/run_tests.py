@@ -129,6 +129,8 @@ def preload() -> None:
         sys.modules["torch_spyre.decompositions.table"].decompositions()
         # What is frozen below is counted nowhere: that takes longer than a compilation.
         sys.modules["torch_spyre.frontend.tracing_time"]._user_freezes = True
+        # Reads every file of the package.
+        sys.modules["torch_spyre.frontend.traced"]._source_hash()
     # Collections neither visit this again nor copy its pages. A compilation makes
     # hundreds of thousands of objects that live as long as it does.
     gc.collect()
