@@ -123,6 +123,12 @@ FUNCTIONS = {
     "rows of a third": (lambda x: x[: x.shape[0] // 3 + 1].sum(0), 0, 4, 2, 1),
     "rolled by half": (lambda x: x.roll(x.shape[0] // 2, 0), 0, 4, 2, 1),
     "median": (lambda x: x.median(1), 1, 3, 2, 1),
+    "largest half": (lambda x: x.topk(x.shape[1] // 2), 1, 4, 2, 1),
+    "smallest third of each column": (
+        lambda x: x.float().topk(x.shape[0] // 3, 0, largest=False),
+        *(0, 6, 2, 1),
+    ),
+    "largest integers": (lambda x: (x * 9).int().topk(len(x) // 2, 0), 0, 4, 2, 1),
     "pooled": (lambda x: F.avg_pool1d(x[None], 3, 2, 1), 1, 3, 2, 2),
 }
 SIZES = (130, 31, 63, 64, 65, 202, 203, 511, 512)

@@ -304,6 +304,54 @@ MOVED_FAULTS = [
 ]
 
 
+#: Columns that no core divides: as many as vary are put in place of some of those that
+#: are filled, and read again.
+UNDIVIDED = """
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#first = affine_map<()[s] -> (4, s)>
+#by_row = #spyre_graph.division<splits = [4, 1], chunks = [1, MOST], chunk_map = affine_map<()[s] -> (1, s)>>
+func.func @main(%x: memref<4xMOSTxf16, #l> {spyre_graph.size_map = #first},
+                %y: memref<4xMOSTxf16, #l> {spyre_graph.size_map = #first},
+                %z: memref<4x100xf16, #l>)
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", LEAST to MOST>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [1, PAIRS]>} : memref<4xPAIRSxf16, #l>
+  spyre_graph.fill outs(%a : memref<4xPAIRSxf16, #l>) {immediates = [0.0 : f32], maps = [#id], extents = array<i64: 4, PAIRS>, division = #spyre_graph.division<splits = [4, 1], chunks = [1, PAIRS]>}
+  spyre_graph.exp ins(%x : memref<4xMOSTxf16, #l>) outs(%a : memref<4xPAIRSxf16, #l>) {maps = [#id, #id], extents = array<i64: 4, MOST>, extent_map = #first, division = #by_row}
+  spyre_graph.neg ins(%a : memref<4xPAIRSxf16, #l>) outs(%y : memref<4xMOSTxf16, #l>) {maps = [#id, #id], extents = array<i64: 4, MOST>, extent_map = #first, division = #by_row}
+  spyre_graph.abs ins(%a : memref<4xPAIRSxf16, #l>) outs(%z : memref<4x100xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 100>, division = #spyre_graph.division<splits = [4, 1], chunks = [1, 100]>}
+  return
+}
+"""
+
+#: The first of columns that vary, which are not divided, either.
+FIRST = """
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#first = affine_map<()[s] -> (4, s)>
+#by_row = #spyre_graph.division<splits = [4, 1], chunks = [1, MOST], chunk_map = affine_map<()[s] -> (1, s)>>
+func.func @main(%x: memref<4xMOSTxf16, #l> {spyre_graph.size_map = #first},
+                %z: memref<4x200xf16, #l>)
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", LEAST to MOST>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [1, MOST]>} : memref<4xMOSTxf16, #l>
+  spyre_graph.exp ins(%x : memref<4xMOSTxf16, #l>) outs(%a : memref<4xMOSTxf16, #l>) {maps = [#id, #id], extents = array<i64: 4, MOST>, extent_map = #first, division = #by_row}
+  spyre_graph.abs ins(%a : memref<4xMOSTxf16, #l>) outs(%z : memref<4x200xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 200>, division = #spyre_graph.division<splits = [4, 1], chunks = [1, 200]>}
+  return
+}
+"""
+
+FIRST_FAULTS = [
+    (
+        "reads first columns that were not written",
+        "extent_map = #first",
+        "extent_map = affine_map<()[s] -> (4, s * 2 - 254)>",
+        (224, 254),
+        lambda s: s < 227,
+        "beyond its|have not been written",
+    ),
+]
+
+
 def plan_for(least: int, most: int, text: str = PLAN) -> str:
     return (
         text.replace("LEAST", str(least))
@@ -326,12 +374,17 @@ def test_plan_without_a_fault(sizes):
 
 @pytest.mark.parametrize(
     "plan",
-    [GROWN, PAIRS, PARTNERS, MOVED],
-    ids=["grows", "pairs", "partners", "moved"],
+    [GROWN, PAIRS, PARTNERS, MOVED, UNDIVIDED],
+    ids=["grows", "pairs", "partners", "moved", "undivided"],
 )
 @pytest.mark.parametrize("sizes", [(200, 256), (224, 254), (1, 256)])
 def test_other_plans_without_a_fault(sizes, plan):
     verify(run, plan_for(*sizes, plan))
+
+
+@pytest.mark.parametrize("sizes", [(200, 256), (224, 254)])
+def test_first_columns_without_a_fault(sizes):
+    verify(run, plan_for(*sizes, FIRST))
 
 
 @pytest.mark.parametrize("is_proven", [False, True], ids=["one by one", "proven"])
@@ -341,7 +394,8 @@ def test_other_plans_without_a_fault(sizes, plan):
     + [(GROWN, *fault[1:]) for fault in GROWN_FAULTS]
     + [(PAIRS, *fault[1:]) for fault in PAIRS_FAULTS]
     + [(PARTNERS, *fault[1:]) for fault in PARTNERS_FAULTS]
-    + [(MOVED, *fault[1:]) for fault in MOVED_FAULTS],
+    + [(MOVED, *fault[1:]) for fault in MOVED_FAULTS]
+    + [(FIRST, *fault[1:]) for fault in FIRST_FAULTS],
     ids=[
         fault[0]
         for fault in FAULTS
@@ -349,6 +403,7 @@ def test_other_plans_without_a_fault(sizes, plan):
         + PAIRS_FAULTS
         + PARTNERS_FAULTS
         + MOVED_FAULTS
+        + FIRST_FAULTS
     ],
 )
 def test_fault(plan, pattern, replacement, sizes, is_wrong, expected, is_proven):

@@ -345,3 +345,41 @@ func.func @of_itself(%y: memref<256x64xf16, #l> {spyre_graph.size_map = affine_m
   spyre_graph.insert ins(%y : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {axis = 0 : i64, offset_map = affine_map<()[s] -> (s)>, maps = [#id, #after], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
   return
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#first = affine_map<()[s] -> (4, s)>
+
+// Columns that vary and are not divided, in a buffer that another user divides.
+func.func @some_divide(%x: memref<4x128xf16, #l> {spyre_graph.size_map = #first})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 128>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [4, 128]>} : memref<4x256xf16, #l>
+  // SG-PLAN-C13
+  // expected-error @+1 {{accesses dimension 1 of operand 0, which is in LX and varies, in other slices than others do}}
+  spyre_graph.fill outs(%a : memref<4x256xf16, #l>) {immediates = [0.0 : f32], maps = [#id], extents = array<i64: 4, 256>, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 128]>}
+  spyre_graph.exp ins(%x : memref<4x128xf16, #l>) outs(%a : memref<4x256xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 128>, extent_map = #first, division = #spyre_graph.division<splits = [1, 1], chunks = [4, 128], chunk_map = #first>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+#all = affine_map<()[s] -> (s + 64, 64)>
+#after = affine_map<(i, j) -> (i + 192, j)>
+
+// What is joined begins elsewhere at each size.
+func.func @joined(%x: memref<192x64xf16, #l> {spyre_graph.size_map = #rows}, %t: memref<64x64xf16, #l>,
+                  %y: memref<256x64xf16, #l> {spyre_graph.size_map = #all})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 64 to 192>]} {
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [256, 64]>} : memref<256x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<192x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 192, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 1], chunks = [192, 64], chunk_map = #rows>}
+  // SG-PLAN-C13
+  // expected-error @+1 {{accesses dimension 0 of operand 1, which is in LX and varies, in other slices than others do}}
+  spyre_graph.insert ins(%t : memref<64x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {axis = 0 : i64, offset_map = affine_map<()[s] -> (s)>, maps = [#id, #after], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
+  spyre_graph.abs ins(%b : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #all, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64], chunk_map = #all>}
+  return
+}

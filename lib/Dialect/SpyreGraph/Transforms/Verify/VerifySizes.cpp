@@ -609,15 +609,31 @@ private:
     return std::optional<Slice>();
   }
 
-  /// All users of a buffer in LX access it in the slices of the first one.
+  /// Whether every core accesses all coordinates of a dimension that an
+  /// operation does, and these begin where its map says.
+  static bool isUndivided(SpyreOpInterface op, unsigned operand, unsigned dim) {
+    std::optional<InitOffset> offset = op.getInitOffset();
+    if (offset && offset->dim == static_cast<int64_t>(dim) &&
+        op.isDpsInit(&op->getOpOperand(operand)))
+      return false;
+    AffineExpr coordinate = op.getIndexingMaps()[operand].getResult(dim);
+    ArrayRef<int64_t> splits = op.getAccessDivision(operand).getSplits();
+    return llvm::all_of(llvm::enumerate(splits), [&](auto split) {
+      return split.value() == 1 || !coordinate.isFunctionOfDim(split.index());
+    });
+  }
+
+  /// All users of a buffer in LX access it in the slices of the first one. A
+  /// dimension that none of them divides is in each core as far as it has been
+  /// written, beyond which proveBounds() has shown that nothing is read.
   LogicalResult proveSlices(memref::AllocOp alloc) {
     auto placement = alloc->getAttrOfType<PlacementAttr>(
         SpyreGraphDialect::getPlacementAttrName());
     if (!placement || placement.getSpace() != MemorySpace::lx)
       return success();
     for (int64_t dim = 0; dim < alloc.getType().getRank(); ++dim) {
-      std::optional<Slice> first;
-      bool isFirst = true;
+      SmallVector<std::optional<Slice>> slices;
+      bool isDivided = false;
       for (OpOperand &use : alloc->getUses()) {
         auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
         if (!op)
@@ -628,13 +644,16 @@ private:
             getSlice(op, use.getOperandNumber(), dim);
         if (failed(slice))
           return failure();
-        if (std::exchange(isFirst, false)) {
-          first = *slice;
-          continue;
-        }
-        if (failed(proveSame(op, use.getOperandNumber(), dim, first, *slice)))
-          return failure();
+        slices.push_back(*slice);
+        isDivided |= !isUndivided(op, use.getOperandNumber(), dim);
       }
+      if (!isDivided)
+        continue;
+      for (auto [use, slice] : llvm::zip_equal(alloc->getUses(), slices))
+        if (failed(proveSame(cast<SpyreOpInterface>(use.getOwner()),
+                             use.getOperandNumber(), dim, slices.front(),
+                             slice)))
+          return failure();
     }
     return success();
   }
