@@ -129,6 +129,11 @@ FUNCTIONS = {
         *(0, 6, 2, 1),
     ),
     "largest integers": (lambda x: (x * 9).int().topk(len(x) // 2, 0), 0, 4, 2, 1),
+    "upper median": (lambda x: x.kthvalue(x.shape[1] // 2 + 1), 1, 3, 2, 1),
+    "first quarter of each column": (
+        lambda x: x.float().kthvalue((len(x) + 3) // 4, 0, keepdim=True),
+        *(0, 5, 2, 1),
+    ),
     "pooled": (lambda x: F.avg_pool1d(x[None], 3, 2, 1), 1, 3, 2, 2),
 }
 SIZES = (130, 31, 63, 64, 65, 202, 203, 511, 512)

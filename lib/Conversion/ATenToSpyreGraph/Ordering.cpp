@@ -2,6 +2,7 @@
 //===- Ordering.cpp - Scans, the largest, sorts -----------------*- C++ -*-===//
 
 #include "ATenCall.h"
+#include "Indices.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -79,6 +80,9 @@ static TypedAttr getLastNumber(const ATenCall &c, Type element,
 /// for equal ones keep their order.
 static Value fillToLargest(const ATenCall &c, Value self, int64_t dim,
                            bool descending) {
+  c.require(shapeOf(self)[dim] <= kMostSorted,
+            "more than " + Twine(kMostSorted) +
+                " elements are sorted in parts");
   if (!varies(self, dim))
     return self;
   SmallVector<AffineExpr> sizes = getSizes(self), filled = sizes;
@@ -107,12 +111,8 @@ static Value sort(const ATenCall &c, Value self, int64_t dim, bool descending,
 /// in order.
 static Values lowerInOrder(const ATenCall &c, Value self, int64_t dim,
                            bool descending, AffineMap map) {
-  if (rankOf(self) != 0) {
-    c.require(shapeOf(self)[dim] <= kMostSorted,
-              "more than " + Twine(kMostSorted) +
-                  " elements are sorted in parts");
+  if (rankOf(self) != 0)
     self = fillToLargest(c, self, dim, descending);
-  }
   Values results(2);
   for (unsigned number : {0u, 1u}) {
     if (!c.wants(number))
@@ -147,22 +147,46 @@ static Values lowerSort(ATenCall &c) {
   return lowerInOrder(c, self, dim, c.flag("descending"), c.identityMap(rank));
 }
 
+/// The k-th smallest along a dimension, where k varies: found through an index.
+/// `source` says where it is but for `dim`, at which it has 0.
+static Values lowerVaryingKthValue(const ATenCall &c, Value self, int64_t dim,
+                                   AffineExpr k, AffineMap source) {
+  self = fillToLargest(c, self, dim, /*descending=*/false);
+  Value index = asLine(c, c.sizeNumber(k - 1));
+  unsigned rank = source.getNumDims();
+  AffineMap only =
+      AffineMap::get(rank, 0, c.b.getAffineConstantExpr(0), c.b.getContext());
+  Values results(2);
+  for (unsigned number : {0u, 1u})
+    if (c.wants(number))
+      results[number] = c.mapped<GatherOp>(
+          {sort(c, self, dim, /*descending=*/false, number == 1), index},
+          c.empty(c.type(number)), {source, only, c.identityMap(rank)},
+          c.type(number).getShape(), axisAttr(c, dim));
+  return results;
+}
+
 /// The k-th smallest along a dimension.
 static Values lowerKthValue(ATenCall &c) {
   Value self = c.tensor("self");
-  int64_t rank = rankOf(self), k = c.integer("k"), dim = c.dim("dim", rank, -1);
+  int64_t rank = rankOf(self), dim = c.dim("dim", rank, -1);
+  bool keepsDim = c.flag("keepdim");
+  auto getMap = [&](int64_t place) {
+    SmallVector<AffineExpr> exprs;
+    for (int64_t own = 0, next = 0; own < rank; ++own) {
+      exprs.push_back(own == dim ? c.b.getAffineConstantExpr(place)
+                                 : c.b.getAffineDimExpr(next));
+      next += own != dim || keepsDim;
+    }
+    int64_t resultRank = rank == 0 || keepsDim ? rank : rank - 1;
+    return AffineMap::get(resultRank, 0, exprs, c.b.getContext());
+  };
+  if (std::optional<AffineExpr> k = c.varyingSize("k"); k && rank > 0)
+    return lowerVaryingKthValue(c, self, dim, *k, getMap(0));
+  int64_t k = c.integer("k");
   c.require(k >= 1 && k <= (rank == 0 ? 1 : shapeOf(self)[dim]),
             "k is not within the dimension");
-  bool keepsDim = c.flag("keepdim");
-  SmallVector<AffineExpr> exprs;
-  for (int64_t own = 0, next = 0; own < rank; ++own) {
-    exprs.push_back(own == dim ? c.b.getAffineConstantExpr(k - 1)
-                               : c.b.getAffineDimExpr(next));
-    next += own != dim || keepsDim;
-  }
-  int64_t resultRank = rank == 0 || keepsDim ? rank : rank - 1;
-  return lowerInOrder(c, self, dim, /*descending=*/false,
-                      AffineMap::get(resultRank, 0, exprs, c.b.getContext()));
+  return lowerInOrder(c, self, dim, /*descending=*/false, getMap(k - 1));
 }
 
 /// The k largest along a dimension, each found in a pass of its own.
