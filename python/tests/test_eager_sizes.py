@@ -371,6 +371,25 @@ def test_integers_that_change_alone(name):
     assert_one_for_many(programs)
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("name", ["topk", "kthvalue"])
+def test_integers_up_to_a_size(name, dim):
+    """Two symbols: that one is not beyond the other is checked in each call."""
+    programs = Programs()
+    function = getattr(torch, name)
+    for size in (63, 64, 65, 127, 130, 7, 4, 200, 512):
+        poison()
+        generator = torch.Generator().manual_seed(size)
+        rows = [torch.randperm(size, generator=generator) for _ in range(5)]
+        x = torch.stack(rows, 1 - dim).half()
+        found = function(on_device(x), size // 3 + 1, dim)
+        for own, expected in zip(found, function(x, size // 3 + 1, dim), strict=True):
+            assert_exact(own.cpu(), expected, f"{size}")
+        with pytest.raises(RuntimeError, match="out of range"):
+            function(on_device(x), size + 1, dim)
+    programs.assert_few()
+
+
 def test_parts_end_in_storages_whose_size_varies():
     """The diagonal of up to 96 rows is as long as these."""
     programs = Programs()

@@ -256,6 +256,7 @@ compileSized(const c10::OperatorHandle &op,
     sized->program = EagerProgram::fromPython(parts);
     sized->form = parts[4].cast<std::vector<SizeExpr>>();
     sized->positions = parts[5].cast<std::vector<int>>();
+    sized->conditions = parts[6].cast<std::vector<SizeExpr>>();
     return sized;
   });
 }
@@ -366,6 +367,9 @@ std::shared_ptr<const Entry> match(const SizedEagerProgram &sized,
     sizes.push_back(numbersOfForm[position]);
   for (size_t i : c10::irange(sized.form.size()))
     if (sized.form[i].at(sizes) != numbersOfForm[i])
+      return nullptr;
+  for (const SizeExpr &condition : sized.conditions)
+    if (condition.at(sizes) < 0)
       return nullptr;
   if (!sized.takesNumbers && call.numbers != sized.numbers)
     return nullptr;

@@ -60,6 +60,8 @@ struct SizedEagerProgram {
   /// What each number of the form is, and which ones are the symbols.
   std::vector<SizeExpr> form;
   std::vector<int> positions;
+  /// What is at least 0 in these calls.
+  std::vector<SizeExpr> conditions;
   /// What the floating-point numbers of the call are, unless the program takes
   /// them as arguments.
   std::vector<double> numbers;

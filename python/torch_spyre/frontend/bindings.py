@@ -281,6 +281,15 @@ class Binding:
         """
         return self._narrow(self._expr(value))
 
+    def reached_in_call(self, value: Any) -> Size | None:
+        """An expression as a size, if it is at least 0 in the call; None for others."""
+        expr = sympy.expand(self._expr(value))
+        if not expr.free_symbols <= self._numbers.keys() or self._in_call(expr) < 0:
+            return None
+        with suppress(_C.UnsupportedOp):
+            return self._convert(expr)
+        return None
+
     def keep_sign(self, value: Any) -> None:
         """Narrows the ranges to sizes at which a number of PyTorch's metadata is
         negative, or is not, as in the call, if these are a range of one symbol.

@@ -169,9 +169,9 @@ def compile_sized(
     ``numbers`` are what _C leaves out of a form: per tensor its sizes, strides and
     offset, and where it is the first one on its storage, the sizes and strides of the
     home; then the SizeNumbers. ``earlier`` are those of earlier calls. Returns what
-    ``compile_call()`` does, what each number is in the program, and which ones are the
-    symbols; None if the calls have too little in common, False if such a program is
-    refused.
+    ``compile_call()`` does, what each number is in the program, which ones are the
+    symbols, and what is at least 0 in its calls; None if the calls have too little in
+    common, False if such a program is refused.
     """
     from torch_spyre.frontend import eager_sizes
 
@@ -198,7 +198,7 @@ def compile_sized(
                 raise _C.UnsupportedOp("its import depends on the sizes of the call")
         _log.debug("%s%s runs as one for many sizes", call.name, Shapes(arguments))
         _programs[call.name].many_sizes += 1
-        return *program, operands.form, operands.positions
+        return *program, operands.form, operands.positions, operands.conditions
     except ExtensionError:
         raise
     except (Unsupported, _C.SpyreError) as error:

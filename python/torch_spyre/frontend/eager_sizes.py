@@ -46,6 +46,8 @@ class SizedOperands(Operands):
         #: What each number of the form is, and where the symbols are.
         self.form = [_C.SizeExpr(0) + n.of(symbols) for n in pattern.numbers]
         self.positions = list(pattern.positions)
+        #: What is at least 0 in all calls of the program, beside the ranges.
+        self.conditions: list[_C.SizeExpr] = []
         self._lay_out(pattern)
 
     def _add_symbol(self, number: int, hint: int) -> torch.SymInt:
@@ -167,10 +169,11 @@ class SizedOperands(Operands):
 
     def importer(self) -> Importer:
         """Raises UnsupportedOp if what has been inferred is for some sizes only, and
-        these are no range.
+        no inequalities say for which.
         """
         if self._env.replacements:
             raise _C.UnsupportedOp("what it computes is for one size only")
+        self.conditions.clear()
         for guard in self._env.guards:
             if not self._holds(guard.expr):
                 raise _C.UnsupportedOp(f"it is so only where {guard.expr}")
@@ -185,7 +188,9 @@ class SizedOperands(Operands):
         )
 
     def _holds(self, condition: Any) -> bool:
-        """Keeps to sizes at which a condition is true; False if they are no range."""
+        """Keeps to sizes at which a condition is true, by their ranges or by what each
+        call is checked for; False if it is no inequality.
+        """
         if condition == sympy.true:
             return True
         if isinstance(condition, sympy.And):
@@ -193,18 +198,26 @@ class SizedOperands(Operands):
         if not isinstance(condition, sympy.core.relational.Relational):
             return False
         difference = condition.lhs - condition.rhs
+        # One of these is at least 0 where the condition is true.
         if isinstance(condition, sympy.Ge):
-            return self._binding.require(difference)
-        if isinstance(condition, sympy.Gt):
-            return self._binding.require(difference - 1)
-        if isinstance(condition, sympy.Le):
-            return self._binding.require(-difference)
-        if isinstance(condition, sympy.Lt):
-            return self._binding.require(-difference - 1)
-        if isinstance(condition, sympy.Ne):
-            return self._binding.require(difference - 1) or self._binding.require(
-                -difference - 1
-            )
+            reached = [difference]
+        elif isinstance(condition, sympy.Gt):
+            reached = [difference - 1]
+        elif isinstance(condition, sympy.Le):
+            reached = [-difference]
+        elif isinstance(condition, sympy.Lt):
+            reached = [-difference - 1]
+        elif isinstance(condition, sympy.Ne):
+            reached = [difference - 1, -difference - 1]
+        else:
+            return False
+        if any(map(self._binding.require, reached)):
+            return True
+        for expr in reached:
+            size = self._binding.reached_in_call(expr)
+            if size is not None:
+                self.conditions.append(_C.SizeExpr(0) + size)
+                return True
         return False
 
 
