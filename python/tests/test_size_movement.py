@@ -167,6 +167,20 @@ FUNCTIONS = {
         ),
         (0,),
     ),
+    "crossings apart": (
+        lambda x: x[
+            torch.arange(2, device=x.device).view(2, 1, 1) - 1,
+            torch.arange(x.shape[1] - 1, -1, -1, device=x.device),
+        ],
+        (0, 1),
+    ),
+    "of each row as of a mask": (
+        lambda x: (x > 0)[
+            torch.arange(len(x), device=x.device)[:, None, None, None],
+            torch.arange(x.shape[1], device=x.device),
+        ],
+        (0, 1),
+    ),
     "crossings": (
         lambda x: x[
             torch.tensor([1, -2], device=x.device)[:, None],

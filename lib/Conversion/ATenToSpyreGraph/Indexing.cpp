@@ -255,16 +255,52 @@ Value IndexedDims::split(ATenCall &c, Value merged) const {
   return permute(c, whole, inverse);
 }
 
-/// Whether an index runs along dimension `dim` of the `count` that it is
-/// broadcast to, and along no other.
-static bool runsAlong(Value index, int64_t dim, int64_t count) {
-  int64_t missing = count - rankOf(index);
-  if (missing < 0 || dim < missing)
-    return false;
-  for (auto [own, extent] : llvm::enumerate(shapeOf(index)))
-    if (extent != 1 && static_cast<int64_t>(own) + missing != dim)
-      return false;
-  return true;
+/// The dimension, of the `count` that indices are broadcast to, along which one
+/// runs, from `first` on. Nothing if it runs along several, or an earlier one.
+static std::optional<int64_t> findRun(Value index, int64_t count,
+                                      int64_t first) {
+  int64_t run = -1, missing = count - rankOf(index);
+  for (auto [own, extent] : llvm::enumerate(shapeOf(index))) {
+    if (extent == 1)
+      continue;
+    if (run >= 0)
+      return std::nullopt;
+    run = missing + static_cast<int64_t>(own);
+  }
+  if (run < 0)
+    run = first;
+  return run >= first && run < count ? std::optional(run) : std::nullopt;
+}
+
+/// What `index` has along dimension `run` of the `count` that it is broadcast
+/// to, along which alone it runs.
+static Value asLine(const ATenCall &c, Value index, int64_t run,
+                    int64_t count) {
+  SmallVector<AffineExpr> exprs(rankOf(index), c.b.getAffineConstantExpr(0));
+  int64_t own = run - (count - rankOf(index)), length = 1;
+  if (own >= 0) {
+    exprs[own] = c.b.getAffineDimExpr(0);
+    length = shapeOf(index)[own];
+  }
+  return c.view(index, AffineMap::get(1, 0, exprs, c.b.getContext()), {length});
+}
+
+/// `source` with dimensions of one element among those from `first` on, which
+/// get the places `runs` of `count`.
+static Value spread(const ATenCall &c, Value source, int64_t first,
+                    ArrayRef<int64_t> runs, int64_t count) {
+  int64_t rank = rankOf(source), own = runs.size();
+  SmallVector<int64_t> shape(rank - own + count, 1);
+  SmallVector<AffineExpr> exprs;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int64_t place = dim < first         ? dim
+                    : dim < first + own ? first + runs[dim - first]
+                                        : dim - own + count;
+    shape[place] = shapeOf(source)[dim];
+    exprs.push_back(c.b.getAffineDimExpr(place));
+  }
+  return c.view(
+      source, AffineMap::get(shape.size(), 0, exprs, c.b.getContext()), shape);
 }
 
 /// The crossings of rows and columns, where one index each says which these
@@ -274,34 +310,33 @@ static bool runsAlong(Value index, int64_t dim, int64_t count) {
 static Value gatherCrossings(ATenCall &c) {
   Value self = c.tensor("self"), result = self;
   Values list = c.tensors("indices");
-  SmallVector<int64_t> dims;
-  int64_t numVarying = 0;
+  SmallVector<int64_t> dims, runs;
+  int64_t numVarying = 0, count = 0;
   for (auto [dim, index] : llvm::enumerate(list)) {
     if (!index)
       continue;
     dims.push_back(dim);
     numVarying += varies(self, dim);
+    count = std::max(count, rankOf(checkIndex(c, index)));
   }
-  int64_t count = dims.size();
-  if (numVarying < 2 || dims.back() - dims.front() + 1 != count)
+  if (numVarying < 2 ||
+      dims.back() - dims.front() + 1 != static_cast<int64_t>(dims.size()))
     return nullptr;
-  for (auto [position, dim] : llvm::enumerate(dims))
-    if (!runsAlong(checkIndex(c, list[dim]), position, count))
-      return nullptr;
   for (int64_t dim : dims) {
-    Value index = list[dim];
-    int64_t rank = rankOf(index), own = rank - (dims.back() - dim) - 1;
-    SmallVector<AffineExpr> exprs(rank, c.b.getAffineConstantExpr(0));
-    exprs[own] = c.b.getAffineDimExpr(0);
-    int64_t length = shapeOf(index)[own];
-    Value line =
-        c.view(index, AffineMap::get(1, 0, exprs, c.b.getContext()), {length});
+    std::optional<int64_t> run =
+        findRun(list[dim], count, runs.empty() ? 0 : runs.back() + 1);
+    if (!run)
+      return nullptr;
+    runs.push_back(*run);
+  }
+  for (auto [dim, run] : llvm::zip_equal(dims, runs)) {
+    Value line = asLine(c, list[dim], run, count);
     SmallVector<int64_t> shape(shapeOf(result));
-    shape[dim] = length;
+    shape[dim] = shapeOf(line)[0];
     result = gather(c, result, wrapIndex(c, line, getSizes(self)[dim]), dim,
                     RankedTensorType::get(shape, elementOf(result)));
   }
-  return result;
+  return spread(c, result, dims.front(), runs, count);
 }
 
 static Value lowerIndex(ATenCall &c) {
