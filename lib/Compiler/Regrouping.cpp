@@ -51,6 +51,9 @@ Value GraphBuilder::Impl::buildRegrouped(Location loc, const Root &home,
     if (known.home == home.value && known.sizes == regrouping.after)
       return known.copy;
   const SizeExpr &outer = regrouping.outer, &inner = regrouping.inner;
+  if (!outer.isConstant())
+    throw UnsupportedOp("a dimension of " + (outer * inner).str() +
+                        " elements, the product of sizes that vary");
   Value source = buildView(loc, home, regrouping.before,
                            getRowMajorStrides(regrouping.before), 0);
   SmallVector<Value> operands;

@@ -392,7 +392,7 @@ spyre::getRegroupings(const SizeList &strides, const SizeList &homeSizes,
   SizeList rowMajor = getRowMajorStrides(sizes);
   std::vector<Regrouping> found;
   // A dimension and the `count` before it, of `outer` elements together.
-  auto merge = [&](unsigned dim, unsigned count, int64_t outer) {
+  auto merge = [&](unsigned dim, unsigned count, const SizeExpr &outer) {
     Regrouping merged;
     merged.axis = dim - count;
     merged.outer = outer;
@@ -418,11 +418,12 @@ spyre::getRegroupings(const SizeList &strides, const SizeList &homeSizes,
   for (unsigned dim = 0; dim < sizes.size(); ++dim) {
     if (sizes[dim].isConstant())
       continue;
-    int64_t outer = 1;
+    SizeExpr outer = 1;
     for (unsigned count = 1; count <= dim; ++count) {
-      if (!sizes[dim - count].isConstant())
+      // A map takes one of them that varies with numbers as one dimension.
+      if (!outer.isConstant() && !sizes[dim - count].isConstant())
         break;
-      outer *= sizes[dim - count].constant();
+      outer = outer * sizes[dim - count];
       merge(dim, count, outer);
     }
     // The view steps from one part to the next one.

@@ -49,10 +49,10 @@ ShiftedViewMap getShiftedViewMap(mlir::MLIRContext *context,
                                  const SizeList &homeStrides,
                                  const std::vector<SizeRange> &ranges);
 
-/// A dense home with other dimensions: two that follow each other as one, or
-/// one as two, of which the inner one varies and the outer one does not. The
-/// stride between them would be a size that varies, so that no map takes the
-/// coordinates of one to those of the other.
+/// A dense home with other dimensions: two that follow each other as one, of
+/// which the inner one varies, or one as two of which only the inner one does.
+/// The stride between them would be a size that varies, so that no map takes
+/// the coordinates of one to those of the other.
 struct Regrouping {
   /// Sizes by decreasing stride, without gaps. The home's own, but for outer
   /// dimensions that are taken as one.

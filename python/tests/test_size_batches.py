@@ -132,8 +132,41 @@ def test_no_copy_of_what_is_multiplied():
     assert "scatter" not in text and "gather" not in text
 
 
-def test_sizes_of_batches_that_vary_too():
-    """A program for each of these, which serves any number of rows."""
+def between_products(x, w, wide, bias):
+    """Products of the rows of each head between two of all rows."""
+    rows = F.linear(x, w[:64]).clamp(-1, 1).view(len(x), -1, 2, 32).transpose(1, 2)
+    found = (rows @ rows.mT).clamp(0, 1) @ rows
+    return F.linear(found.transpose(1, 2).reshape(x.shape[0], -1, 64), w[:, :64])
+
+
+#: Of [b, s, 96] and of weights.
+OF_BATCHES = {
+    "product": FUNCTIONS["product"],
+    "product and bias": FUNCTIONS["product and bias"],
+    "last rows": FUNCTIONS["last rows"],
+    "products of heads": between_products,
+}
+BATCHES = ((2, 7), (3, 64), (4, 65), (2, 130), (5, 20), (8, 64), (3, 9), (7, 63))
+
+
+@pytest.mark.parametrize("name", OF_BATCHES)
+def test_batches_that_vary_too(name):
+    """One for the first of them, for any number of rows; then one for all up to each
+    power of two.
+    """
+    function = OF_BATCHES[name]
+    step = compiled(function, dynamic=None)
+    before = len(compiled_parts())
+    for batch, size in BATCHES:
+        arguments = whole(batch, size, 96), *arguments_of(0)[1:]
+        found = run(step, *arguments, dims=((0, 0), (0, 1)))
+        expected = function(*(a.float() for a in arguments))
+        assert_exact(found, expected.half(), f"{batch} x {size}")
+    assert [num_sizes(p) for p in parts_since(before)] == [1, 2, 2]
+
+
+def test_batches_that_vary_unmarked():
+    """Dynamo finds out what varies; a batch of one has programs of its own."""
     weight = whole(96, 64)
     torch._dynamo.mark_static(placed := weight.to("spyre"))
     f = compiled(lambda x: (x @ placed).relu(), dynamic=None)
@@ -146,7 +179,31 @@ def test_sizes_of_batches_that_vary_too():
         wanted = (x.float() @ weight.float()).relu().half()
         assert_exact(f(poisoned(x.to("spyre"))).cpu(), wanted, f"{batch} x {size}")
         counts.append(len(compiled_parts()) - before)
-    assert counts[3] <= 4 and counts[6] == counts[4] and counts[9] == counts[8]
+    assert counts[6] == counts[4] <= 4 and counts[9] == counts[8]
+
+
+def test_one_batch_and_any_number_of_rows():
+    """The batch is a number, though Dynamo takes it for a symbol."""
+    step = compiled(FUNCTIONS["product"], dynamic=None)
+    before = len(compiled_parts())
+    for size in (7, 64, 65, 9):
+        arguments = arguments_of(size)
+        found = run(step, *arguments, dims=((0, 0), (0, 1)))
+        expected = FUNCTIONS["product"](*(a.float() for a in arguments))
+        assert_exact(found, expected.half(), f"{size}")
+    assert [num_sizes(p) for p in parts_since(before)] == [1]
+
+
+def test_batches_whose_rows_need_a_copy():
+    """A program for each of these, which serves any number of rows."""
+    step = compiled(mixed, dynamic=None)
+    before = len(compiled_parts())
+    for batch, size in ((2, 7), (3, 64), (3, 65), (2, 130), (5, 20), (3, 9)):
+        arguments = whole(batch, size, 96), *arguments_of(0)[1:]
+        found = run(step, *arguments, dims=((0, 0), (0, 1)))
+        expected = mixed(*(a.float() for a in arguments))
+        assert_exact(found, expected.half(), f"{batch} x {size}")
+    assert [num_sizes(p) for p in parts_since(before)] == [1, 1, 1]
 
 
 MODELS = {

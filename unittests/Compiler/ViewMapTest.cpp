@@ -230,8 +230,9 @@ TEST_F(ViewMapTest, ShiftsThatVary) {
 
 /// With which dimensions of a home a map says what it says not of the home.
 TEST_F(ViewMapTest, Regroupings) {
-  const spyre::SizeExpr s = spyre::SizeExpr::symbol(0);
-  std::vector<spyre::SizeRange> ranges{{2, 512, 1}};
+  const spyre::SizeExpr s = spyre::SizeExpr::symbol(0),
+                        t = spyre::SizeExpr::symbol(1);
+  std::vector<spyre::SizeRange> ranges{{2, 512, 1}, {5, 8, 1}};
   using List = spyre::SizeList;
   auto print = [&](const List &strides, const List &home) {
     std::string text;
@@ -244,6 +245,14 @@ TEST_F(ViewMapTest, Regroupings) {
   EXPECT_EQ(print({64, 1}, {4, s, 64}), "[4, s0, 64] as [4 x s0, 64]; ");
   EXPECT_EQ(print({64, 1}, {4, 8, s, 64}), "[4, 8, s0, 64] as [4, 8 x s0, 64]; "
                                            "[32, s0, 64] as [32 x s0, 64]; ");
+  // Where the batch varies, too; no two of what is before the rows.
+  EXPECT_EQ(print({64, 1}, {t, s, 64}), "[s1, s0, 64] as [s0 x s1, 64]; ");
+  EXPECT_EQ(print({64, 1}, {t, 8, s, 64}),
+            "[s1, 8, s0, 64] as [s1, 8 x s0, 64]; "
+            "[8 x s1, s0, 64] as [8 x s0 x s1, 64]; ");
+  EXPECT_EQ(print({64, 1}, {s, t, s, 64}),
+            "[s0, s1, s0, 64] as [s0 x s1, s0, 64]; "
+            "[s0, s1, s0, 64] as [s0, s0 x s1, 64]; ");
   // Rows as a batch of rows: each part is s rows.
   EXPECT_EQ(print({s * 64, 64, 1}, {s * 4, 64}),
             "[4 x s0, 64] as [4, s0, 64]; ");

@@ -275,6 +275,18 @@ class Binding:
             )
             self.classes[number] = SizeClass(least, most)
 
+    def keep_batches(self, metas: Iterable[Any]) -> None:
+        """Narrows the range of what multiplies a larger symbol in the size of a
+        dimension, as a batch its rows, to what is up to a power of two and beyond half
+        of it: room for the largest batch of any class would fit in no memory.
+        """
+        for size in products_in(metas):
+            symbols = self._expr(size).free_symbols & self._numbers.keys()
+            numbers = {self._numbers[symbol] for symbol in symbols}
+            for number in sorted(numbers, key=self.hints.__getitem__)[:-1]:
+                most = max(4, 1 << (self.hints[number] - 1).bit_length())
+                self._keep(number, most // 2 + 1 if most > 4 else 1, most)
+
     def require(self, value: Any) -> bool:
         """Narrows the ranges to sizes at which a size of PyTorch's metadata, or an
         expression, is at least 0; False if these are no range of one symbol.
@@ -492,6 +504,18 @@ class Binding:
                 term = term.subs(symbol, sizes.least if factor > 0 else sizes.most)
             least += factor * term
         return bool(least >= 0)
+
+
+def products_in(metas: Iterable[Any]) -> Iterator[Any]:
+    """The sizes of dimensions of fake tensors that are products of symbols."""
+    for meta in metas:
+        for tensor in meta if isinstance(meta, (tuple, list)) else (meta,):
+            if isinstance(tensor, torch.Tensor):
+                for size in tensor.shape:
+                    if isinstance(size, torch.SymInt):
+                        expr = size.node.expr
+                        if expr.is_Mul and len(expr.free_symbols) > 1:
+                            yield size
 
 
 def _sizes_in(meta: Any) -> Iterator[Any]:

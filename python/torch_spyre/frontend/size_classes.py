@@ -90,3 +90,10 @@ class SteppedSymbol(Symbol):
 def at(size: Size, sizes: Sequence[int]) -> int:
     """A size where the symbols have these."""
     return size if isinstance(size, int) else size.at(list(sizes))
+
+
+def agree(traced: Sequence[Size], actual: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Whether sizes are ``actual`` where the symbols have these."""
+    return len(traced) == len(actual) and all(
+        at(t, sizes) == a for t, a in zip(traced, actual, strict=True)
+    )

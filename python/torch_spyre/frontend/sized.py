@@ -26,7 +26,7 @@ from torch_spyre.frontend import (
     listing,
     trace,
 )
-from torch_spyre.frontend.bindings import Binding
+from torch_spyre.frontend.bindings import Binding, products_in
 from torch_spyre.frontend.homes import (
     Straddle,
     home_as_traced,
@@ -51,7 +51,7 @@ from torch_spyre.frontend.parts import (
     remember,
 )
 from torch_spyre.frontend.refused_numbers import check_node
-from torch_spyre.frontend.size_classes import Size, SizeClass, at
+from torch_spyre.frontend.size_classes import SizeClass, agree, at
 from torch_spyre.frontend.symbols import Symbols
 
 _log = logging.getLogger("spyre.inductor")
@@ -123,14 +123,6 @@ class SizedImporter(Importer):
     def _operand(self, value: Any) -> Any:
         number = self.number_of(value)
         return number if number is not value else super()._operand(value)
-
-
-def _agrees(
-    traced: Sequence[Size], actual: Sequence[int], sizes: Sequence[int]
-) -> bool:
-    return len(traced) == len(actual) and all(
-        at(t, sizes) == a for t, a in zip(traced, actual, strict=True)
-    )
 
 
 @dataclass
@@ -229,7 +221,8 @@ class SizedStep(CompiledStep):
             # Declared sizes are promised one program.
             raise reason
         self.failures += 1
-        _log.info("%s: a program per size, because %s", self.name, reason)
+        why = reason or "no sizes are known to vary"
+        _log.info("%s: a program per size, because %s", self.name, why)
         return False
 
     def _bindings(
@@ -264,8 +257,15 @@ class SizedStep(CompiledStep):
         )
         unchanged = frozenset() if before is None else symbols.unchanged(sizes, before)
         tried: set[frozenset[Any]] = set()
+        first: frozenset[Any] = frozenset()
+        if next(products_in(self.metas.values()), None) is not None:
+            # A batch has a program of its own, for any number of rows, until it is
+            # another one than in the last call.
+            first = unchanged
+            if before is None:
+                tried.add(first)
         for fixed in (
-            frozenset(),
+            first,
             unchanged,
             steps,
             steps | unchanged,
@@ -318,6 +318,7 @@ class SizedStep(CompiledStep):
                 return
             for padding in self._paddings():
                 binding.keep_sign(padding)
+            binding.keep_batches(self.metas.values())
             binding.narrow(self.metas.values(), parts)
         if not self.is_merged:
             yield apart, False
@@ -546,8 +547,8 @@ class SizedStep(CompiledStep):
         )
         if (
             is_home
-            and _agrees(traced.sizes, actual.sizes, sizes)
-            and _agrees(traced.strides, actual.strides, sizes)
+            and agree(traced.sizes, actual.sizes, sizes)
+            and agree(traced.strides, actual.strides, sizes)
         ):
             layout, rows = spec.layout, None
             if room is not None:
@@ -582,8 +583,8 @@ class SizedStep(CompiledStep):
         if moved is not None:
             traced = replace(traced, offset=actual.offset - moved)
         if not (
-            _agrees(traced.sizes, actual.sizes, sizes)
-            and _agrees(traced.strides, actual.strides, sizes)
+            agree(traced.sizes, actual.sizes, sizes)
+            and agree(traced.strides, actual.strides, sizes)
             and at(traced.offset, sizes) == actual.offset - (moved or 0)
         ):
             raise _C.UnsupportedOp(
