@@ -133,3 +133,33 @@ func.func @keeps_its_input(%x: tensor<16x64xf16, #l2> {spyre_graph.name = "x"}, 
   %r = spyre_graph.exp ins(%row : tensor<64xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) outs(%x : tensor<16x64xf16, #l2>) {maps = [affine_map<(j) -> (j)>, affine_map<(j) -> (3, j)>], extents = array<i64: 64>} -> tensor<16x64xf16, #l2>
   return %r : tensor<16x64xf16, #l2>
 }
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#v = #spyre_graph.layout<order = [0], SEN169_FP16>
+#row = affine_map<(j) -> (j)>
+#row3 = affine_map<(j) -> (3, j)>
+#row4 = affine_map<(j) -> (4, j)>
+#row5 = affine_map<(j) -> (5, j)>
+
+// Several pieces written one after the other into one value share its buffer.
+// What is read in between, here after the first two, needs a copy with all of it.
+// CHECK-LABEL: func.func @pieces(
+// CHECK-NOT: outs(%arg0
+// CHECK: %[[COPY:.+]] = memref.alloc()
+// CHECK-NEXT: spyre_graph.identity ins(%arg0 {{.*}}) outs(%[[COPY]]
+// CHECK: spyre_graph.exp ins(%arg1 {{.*}}) outs(%[[COPY]]
+// CHECK: spyre_graph.tanh ins(%arg1 {{.*}}) outs(%[[COPY]]
+// CHECK: spyre_graph.identity ins(%[[COPY]] {{.*}}) outs(%[[LAST:.+]] :
+// CHECK: spyre_graph.neg ins(%arg1 {{.*}}) outs(%[[LAST]]
+// CHECK: spyre_graph.add ins(%[[COPY]], %[[LAST]]
+// CHECK-NEXT: return
+func.func @pieces(%x: tensor<16x64xf16, #l2>, %row: tensor<64xf16, #v>) -> tensor<16x64xf16, #l2> {
+  %a = spyre_graph.exp ins(%row : tensor<64xf16, #v>) outs(%x : tensor<16x64xf16, #l2>) {maps = [#row, #row3], extents = array<i64: 64>} -> tensor<16x64xf16, #l2>
+  %b = spyre_graph.tanh ins(%row : tensor<64xf16, #v>) outs(%a : tensor<16x64xf16, #l2>) {maps = [#row, #row4], extents = array<i64: 64>} -> tensor<16x64xf16, #l2>
+  %c = spyre_graph.neg ins(%row : tensor<64xf16, #v>) outs(%b : tensor<16x64xf16, #l2>) {maps = [#row, #row5], extents = array<i64: 64>} -> tensor<16x64xf16, #l2>
+  %e = tensor.empty() : tensor<16x64xf16, #l2>
+  %s = spyre_graph.add ins(%b, %c : tensor<16x64xf16, #l2>, tensor<16x64xf16, #l2>) outs(%e : tensor<16x64xf16, #l2>) -> tensor<16x64xf16, #l2>
+  return %s : tensor<16x64xf16, #l2>
+}

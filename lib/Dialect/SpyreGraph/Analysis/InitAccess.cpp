@@ -5,6 +5,7 @@
 
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Slicing.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -27,4 +28,10 @@ bool spyre_graph::overwritesInit(SpyreOpInterface op) {
                           [](const SliceDim &dim, AffineExpr size) {
                             return !dim.extentAt || dim.extentAt == size;
                           });
+}
+
+bool spyre_graph::canAlwaysUpdateInit(SpyreOpInterface op) {
+  Value init = op.getSpyreInit();
+  return isa<func::FuncOp>(op->getParentOp()) &&
+         init.getDefiningOp<SpyreOpInterface>() && init.hasOneUse();
 }

@@ -12,6 +12,12 @@ namespace mlir::spyre_graph {
 /// the old contents do not matter. False if that is not known.
 bool overwritesInit(SpyreOpInterface op);
 
+/// Whether an operation on tensors, outside of loops, changes what another
+/// device operation has made for it alone, as the second and later pieces of a
+/// concatenation do. It can write there in place: nothing else reads the old
+/// contents.
+bool canAlwaysUpdateInit(SpyreOpInterface op);
+
 } // namespace mlir::spyre_graph
 
 #endif // SPYRE_DIALECT_SPYREGRAPH_ANALYSIS_INITACCESS_H

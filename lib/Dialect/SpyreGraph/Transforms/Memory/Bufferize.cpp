@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Division/DivisionSearch.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/InitAccess.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
@@ -261,9 +262,20 @@ private:
     // analysis reads are removed in between: upstream removes them one argument
     // after the other, and rebuilds those of all arguments each time.
     bufferization::BufferizationState state;
+    SmallVector<SpyreOpInterface> updates;
+    getOperation().walk([&](SpyreOpInterface op) {
+      if (op->getNumResults() != 0 && canAlwaysUpdateInit(op))
+        updates.push_back(op);
+    });
     if (failed(
             bufferization::insertTensorCopies(getOperation(), options, state)))
       return failure();
+    // A new buffer would lack the old contents, which the analysis was told
+    // that these operations do not read.
+    for (SpyreOpInterface op : updates)
+      if (!canAlwaysUpdateInit(op))
+        return op->emitOpError() << "does not update its init in place, which "
+                                    "nothing else uses";
     getOperation().walk([](func::FuncOp func) {
       changeArgAttrs(func, [](BlockArgument, NamedAttrList &list) {
         list.erase(bufferization::BufferizationDialect::kWritableAttrName);
