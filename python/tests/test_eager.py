@@ -380,6 +380,51 @@ def test_threads():
     assert failures == []
 
 
+def at_once(function, count=3):
+    """What ``function`` gives each of several threads."""
+    found = [None] * count
+    barrier = threading.Barrier(count)
+
+    def work(i):
+        barrier.wait()
+        found[i] = function(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_threads_that_first_read_a_storage():
+    """One of them converts its bytes, while the others must not use their memory."""
+    host = whole(2000, 1024, dtype=torch.uint8, low=0)
+    for _ in range(3):
+        storage = torch.UntypedStorage(host.numel(), device="spyre")
+        storage.copy_(host.untyped_storage())
+        x = torch.empty(0, dtype=torch.uint8, device="spyre")
+        x.set_(storage, 0, host.shape, host.stride())
+        found = at_once(lambda i, x=x: x + 1)
+        assert torch.equal(x.cpu(), host)
+        assert all(torch.equal(y.cpu(), host + 1) for y in found)
+
+
+def test_threads_that_join_to_one_cache():
+    """One of them gets the rows behind it."""
+    row = torch.ones(1, 2, 1, 64, dtype=F16, device="spyre")
+    new = [row * i for i in range(3)]
+    cache = torch.cat([row.expand(1, 2, 5, 64), row], 2)
+    for _ in range(20):
+        # The second one from a cache is on a block of its own, which has grown never.
+        start = [torch.cat([cache, row], 2) for _ in range(2)][1]
+        counts = _C.growth_counts()
+        found = at_once(lambda i, start=start: torch.cat([start, new[i]], 2))
+        assert _C.growth_counts()["shared"] == counts["shared"] + 1
+        for i, grown in enumerate(found):
+            assert (grown[:, :, -1] == i).all() and (grown[:, :, :-1] == 1).all()
+
+
 SCATTERS = {
     "select_scatter": lambda x, s, i: torch.select_scatter(x, s, 0, 1),
     "slice_scatter": lambda x, s, i: torch.slice_scatter(x, s.view(1, 5), 0, 1, 2),

@@ -203,3 +203,21 @@ def test_poisoned_tails():
         found.append(step(token, placed)[0].cpu())
     assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
     assert found[0].isfinite().all()
+
+
+def test_what_is_only_read_keeps_its_room():
+    """Another thread may read it at once: programs that take it otherwise get a copy."""
+    model = on_device(tiny_llama(1), torch.float16)
+    step = compiled(model, dynamic=None)
+    _, cache = decode(step, model, prompt_of(3), tokens_of(3))
+    keys = cache[0][0]
+    pointer, host = keys.data_ptr(), keys.cpu()
+    layout = keys.device_tensor_layout()
+    assert torch.equal((keys * 2).cpu(), host * 2)
+    assert keys.data_ptr() == pointer and keys.device_tensor_layout() == layout
+    counts = _C.growth_counts()
+    decode(step, model, tokens_of(1)[0], [], cache)
+    assert _C.growth_counts()["copied"] == counts["copied"]
+    # What is written moves, and is what others read then.
+    keys *= 2
+    assert torch.equal(keys.cpu(), host * 2)

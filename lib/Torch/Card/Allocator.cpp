@@ -14,7 +14,7 @@ namespace {
 /// The pointer of an allocation: those that share a block are a unit of the
 /// memory apart.
 void *pointerOf(const Allocation &allocation) {
-  return allocation.card->pointerOf(allocation.blockAddress() +
+  return allocation.card->pointerOf(allocation.block->address +
                                     allocation.number *
                                         runtime::DeviceMemory::kBlockInBytes);
 }
@@ -25,21 +25,21 @@ void freeAllocation(void *context) {
   if (isInBadFork())
     return;
   Card &card = *allocation->card;
-  if (std::shared_ptr<SharedBlock> shared = allocation->shared) {
-    std::unique_lock<std::mutex> lock(shared->mutex);
-    shared->rows.erase(allocation->number);
+  std::shared_ptr<SharedBlock> block = allocation->block;
+  if (std::lock_guard<std::mutex> lock(block->mutex); !block->rows.empty()) {
+    block->rows.erase(allocation->number);
     {
       std::lock_guard<std::mutex> pointers(card.sharedPointersMutex);
       card.sharedPointers.erase(pointerOf(*allocation));
     }
-    if (!shared->rows.empty()) {
+    if (!block->rows.empty()) {
       delete allocation;
       return;
     }
   }
-  uint64_t address = allocation->blockAddress();
+  uint64_t address = block->address;
   card.memory.free(address);
-  auto bytes = static_cast<int64_t>(allocation->blockSizeInBytes());
+  auto bytes = static_cast<int64_t>(block->sizeInBytes);
   runtime::MemoryStats stats = card.memory.stats();
   c10::reportMemoryUsageToProfiler(card.pointerOf(address), -bytes,
                                    stats.allocatedBytes, stats.reservedBytes,
@@ -146,7 +146,9 @@ c10::DataPtr allocate(c10::DeviceIndex index, uint64_t sizeInBytes) {
   } catch (const runtime::OutOfMemory &error) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, device.str(), ": ", error.what());
   }
-  auto *allocation = new Allocation{&owner, address, sizeInBytes};
+  auto *allocation =
+      new Allocation{&owner, address, sizeInBytes,
+                     std::make_shared<SharedBlock>(address, sizeInBytes)};
   c10::DataPtr pointer(owner.pointerOf(address), allocation, &freeAllocation,
                        device);
   runtime::MemoryStats stats = owner.memory.stats();
@@ -158,15 +160,10 @@ c10::DataPtr allocate(c10::DeviceIndex index, uint64_t sizeInBytes) {
 
 c10::DataPtr extend(const c10::DataPtr &pointer, int64_t rows, int64_t newRows,
                     int64_t first, uint64_t bytesPerRow) {
-  auto *own = pointer.cast_context<Allocation>(&freeAllocation);
+  const Allocation *own = allocationOf(pointer);
   if (!own)
     return {};
-  if (!own->shared) {
-    own->shared = std::make_shared<SharedBlock>();
-    own->shared->address = own->address;
-    own->shared->sizeInBytes = own->sizeInBytes;
-  }
-  SharedBlock &shared = *own->shared;
+  SharedBlock &shared = *own->block;
   std::lock_guard<std::mutex> lock(shared.mutex);
   SharedBlock::Rows &ownRows =
       shared.rows.try_emplace(own->number, SharedBlock::Rows{0, rows})

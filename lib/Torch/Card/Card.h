@@ -106,33 +106,34 @@ void drainAll();
 c10::StreamId currentStream(c10::DeviceIndex index) noexcept;
 void setCurrentStream(c10::DeviceIndex index, c10::StreamId id) noexcept;
 
-/// A block that several pointers share. Each has some rows of what lies in it,
-/// and a number by which its address on the host differs from the others'.
+/// A block that several pointers may share. Each of those has some rows of what
+/// lies in it, and a number by which its address on the host differs from the
+/// others'.
 struct SharedBlock {
   /// Rows from `begin` on, those from `end` on not.
   struct Rows {
     int64_t begin, end;
   };
+  SharedBlock(uint64_t address, uint64_t sizeInBytes)
+      : address(address), sizeInBytes(sizeInBytes) {}
+
+  const uint64_t address, sizeInBytes;
   std::mutex mutex;
-  uint64_t address = 0, sizeInBytes = 0;
-  std::map<uint64_t, Rows> rows; ///< of each number
+  /// Of each number; empty if nothing was ever shared.
+  std::map<uint64_t, Rows> rows;
 };
 
 /// One block of device memory, or what is shared of one: the context of a spyre
-/// c10::DataPtr.
+/// c10::DataPtr. Nothing of it changes, as threads may grow others from one
+/// tensor, and read it, at once.
 struct Allocation {
   Card *card;
   uint64_t address;     ///< of the first row
   uint64_t sizeInBytes; ///< from there to the end of the block
-  /// Null if nothing was ever shared.
-  std::shared_ptr<SharedBlock> shared = nullptr;
+  std::shared_ptr<SharedBlock> block;
   uint64_t number = 0;
 
-  bool isShared() const { return shared && shared.use_count() > 1; }
-  uint64_t blockAddress() const { return shared ? shared->address : address; }
-  uint64_t blockSizeInBytes() const {
-    return shared ? shared->sizeInBytes : sizeInBytes;
-  }
+  bool isShared() const { return block.use_count() > 1; }
 };
 
 /// A block of at least `sizeInBytes`; 0 bytes give a null pointer that still

@@ -148,17 +148,21 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
                       " and spyre:", static_cast<int>(storage.deviceIndex()));
     index = storage.deviceIndex();
     const runtime::ArgumentInfo &argument = arguments[storages.size()];
+    c10::Storage stored = tensor.storage();
+    std::optional<StorageFormat> tight;
     if (storage.format->room &&
-        !isStoredFor(storages.size(), *storage.format, sizes))
-      dropRoom(storage);
-    const StorageFormat &format = *storage.format;
+        !isStoredFor(storages.size(), *storage.format, sizes)) {
+      tight = storage.format->withoutRoom();
+      stored = storageWithoutRoom(tensor, argument.mayBeWritten);
+    }
+    const StorageFormat &format = tight ? *tight : *storage.format;
     TORCH_CHECK_VALUE(isStoredFor(storages.size(), format, sizes), "argument '",
                       argument.name, "' was compiled for another layout than ",
                       format.layout.str(), " of a ",
                       c10::IntArrayRef(format.sizes), " ",
                       toString(format.dtype), " tensor",
                       argument.layout ? ": " + argument.layout->str() : "");
-    storages.push_back(tensor.storage());
+    storages.push_back(std::move(stored));
   };
   for (const at::Tensor &tensor : inputs)
     addTensor(tensor);

@@ -116,7 +116,7 @@ std::pair<at::Tensor, bool> growRows(const at::Tensor &tensor, size_t dim,
   // A block for far more rows would be kept for a few.
   if (before.format.layout == old.format->layout &&
       first * bytesPerRow + sizeOf(after) <= own->sizeInBytes &&
-      2 * own->blockSizeInBytes() <= 3 * wanted)
+      2 * own->block->sizeInBytes <= 3 * wanted)
     block =
         extend(old.data_ptr(), oldRows, first + numRows, first, bytesPerRow);
   bool isShared = static_cast<bool>(block);
@@ -138,16 +138,28 @@ at::Tensor growAndCopyRows(const at::Tensor &tensor, size_t dim,
   return result;
 }
 
-void dropRoom(SpyreStorageImpl &storage) {
+/// The sticks of a storage with room, on a block without.
+static c10::DataPtr copyWithoutRoom(const SpyreStorageImpl &storage,
+                                    const StorageFormat &tight) {
+  return copySticks(tight.layout, storage.format->layout, storage.deviceBytes(),
+                    tight.layout, storage.deviceIndex(),
+                    blockSize(tight, storage.nbytes()));
+}
+
+c10::Storage storageWithoutRoom(const at::Tensor &tensor, bool isWritten) {
+  SpyreStorageImpl &storage = storageOf(tensor);
   if (!storage.format || !storage.format->room)
-    return;
-  StorageFormat format = storage.format->withoutRoom();
-  if (format.layout.deviceSize != storage.format->layout.deviceSize)
-    storage.set_data_ptr_noswap(
-        copySticks(format.layout, storage.format->layout, storage.deviceBytes(),
-                   format.layout, storage.deviceIndex(),
-                   blockSize(format, storage.nbytes())));
-  storage.format = std::move(format);
+    return tensor.storage();
+  StorageFormat tight = storage.format->withoutRoom();
+  bool isMoved = tight.layout.deviceSize != storage.format->layout.deviceSize;
+  if (!isWritten)
+    return (isMoved ? makeTensor(tight, copyWithoutRoom(storage, tight))
+                    : tensor)
+        .storage();
+  if (isMoved)
+    storage.set_data_ptr_noswap(copyWithoutRoom(storage, tight));
+  storage.format = std::move(tight);
+  return tensor.storage();
 }
 
 } // namespace spyre::pytorch

@@ -71,8 +71,10 @@ std::pair<at::Tensor, bool> growRows(const at::Tensor &tensor, size_t dim,
 at::Tensor growAndCopyRows(const at::Tensor &tensor, size_t dim,
                            int64_t numRows);
 
-/// Stores what a storage has without room, if it has any.
-void dropRoom(SpyreStorageImpl &storage);
+/// The storage to pass for a tensor where a program takes the layout of its
+/// format withoutRoom(). What a program only reads stays as it is, as other
+/// threads may read it, too: if it is stored otherwise, this is a copy.
+c10::Storage storageWithoutRoom(const at::Tensor &tensor, bool isWritten);
 
 } // namespace spyre::pytorch
 

@@ -8,6 +8,7 @@
 #include "Spyre/Target/SpyreCode/SpyreCode.h"
 
 #include <filesystem>
+#include <tuple>
 
 namespace spyre::pytorch {
 
@@ -32,7 +33,7 @@ std::shared_ptr<LoadedJob> LoadedJob::load(const std::string &folder,
   }
 }
 
-runtime::StoredTensor
+std::pair<runtime::StoredTensor, c10::Storage>
 LoadedJob::describe(const at::Tensor &tensor,
                     const runtime::ArgumentInfo &argument) const {
   const std::string &name = argument.name;
@@ -43,12 +44,14 @@ LoadedJob::describe(const at::Tensor &tensor,
   TORCH_CHECK_VALUE(isNative(tensor) && isWholeHome(tensor), "argument '", name,
                     "' is a view of a part of its storage; a job takes whole "
                     "storages, so pass a copy");
-  dropRoom(storage);
+  StorageFormat format = storage.format->withoutRoom();
+  c10::Storage stored = storageWithoutRoom(tensor, argument.mayBeWritten);
   if (argument.mayBeWritten)
     storage.ownMemory();
-  const StorageFormat &format = *storage.format;
-  return {format.dtype, format.sizes, format.strides, format.layout,
-          storage.deviceAddress()};
+  uint64_t address = asSpyreStorage(stored).deviceAddress();
+  return {{format.dtype, std::move(format.sizes), std::move(format.strides),
+           std::move(format.layout), address},
+          std::move(stored)};
 }
 
 void LoadedJob::launch(const std::vector<Argument> &given) {
@@ -63,8 +66,8 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
       continue;
     }
     const at::Tensor &tensor = std::get<at::Tensor>(given[i]);
-    own.tensor = describe(tensor, arguments[i]);
-    storages.push_back(tensor.storage());
+    std::tie(own.tensor, storages.emplace_back()) =
+        describe(tensor, arguments[i]);
     isWritten.push_back(arguments[i].mayBeWritten);
   }
   auto launch = std::make_shared<const runtime::Launch>(

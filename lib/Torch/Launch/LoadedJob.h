@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -40,8 +41,10 @@ private:
 
   void execute(const runtime::Launch &launch, double enqueued,
                runtime::Stream &stream, const LaunchRecord *record);
-  runtime::StoredTensor describe(const at::Tensor &tensor,
-                                 const runtime::ArgumentInfo &argument) const;
+  /// How the job finds a tensor, and the storage that it uses of it.
+  std::pair<runtime::StoredTensor, c10::Storage>
+  describe(const at::Tensor &tensor,
+           const runtime::ArgumentInfo &argument) const;
 
   Card &owner;
   runtime::JobPlan plan;

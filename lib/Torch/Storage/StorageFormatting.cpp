@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 namespace spyre::pytorch {
 
@@ -29,6 +30,13 @@ void formatFor(const at::Tensor &tensor, bool force) {
   StorageFormat format = formatUnder(tensor, storage.nbytes());
   c10::DataPtr block =
       allocate(storage.deviceIndex(), blockSize(format, storage.nbytes()));
+  storage.waitForUses();
+  // Threads that read a storage may meet here. What waits for Python comes
+  // before: another thread may hold Python and wait for this one.
+  static std::mutex formatting;
+  std::lock_guard<std::mutex> lock(formatting);
+  if (storage.format)
+    return;
   const Allocation *allocation = allocationOf(block);
   const uint8_t *bytes = storage.deviceBytes();
   runtime::FailureRef failure;
@@ -41,9 +49,9 @@ void formatFor(const at::Tensor &tensor, bool force) {
     failure = std::make_shared<runtime::Failure>(
         runtime::Failure{std::current_exception()});
   }
+  storage.setFailure(std::move(failure));
   storage.set_data_ptr_noswap(std::move(block));
   storage.format = std::move(format);
-  storage.setFailure(std::move(failure));
 }
 
 SpyreStorageImpl &formattedStorage(const at::Tensor &tensor) {
