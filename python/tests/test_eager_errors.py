@@ -132,6 +132,36 @@ def test_what_operators_may_not_write(functions):
     assert 0 < count < len(functions)
 
 
+#: Stores of one value in a tensor ``x`` of four rows on the same memory.
+REPEATED = {
+    "masked_fill": lambda x, m, i: x.masked_fill_(m, 9),
+    "masked_fill of a row": lambda x, m, i: x.masked_fill_(m[2], 9),
+    "masked_fill of a tensor": lambda x, m, i: x.masked_fill_(m, x.new_tensor(9)),
+    "nowhere": lambda x, m, i: x.masked_fill_(m[:1], 9),
+    "mask": lambda x, m, i: x.__setitem__(m, 9),
+    "index_fill along it": lambda x, m, i: x.index_fill_(0, i, 9),
+    "index_fill": lambda x, m, i: x.index_fill_(1, i, 9),
+    "index_fill of a tensor": lambda x, m, i: x.index_fill_(1, i, x.new_tensor(9)),
+    "index_put": lambda x, m, i: x.index_put_((i, i), x.new_tensor([9])),
+    "index": lambda x, m, i: x.__setitem__((slice(None), i), 9),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_one_value_in_repeated_memory(name):
+    """Is stored where any of the elements there is meant, with PyTorch's warning."""
+    mask = torch.tensor([[0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0]]).bool()
+    found = []
+    for device in ("cpu", "spyre"):
+        x = torch.arange(3.0).to(device)
+        rows = x.expand(4, 3)
+        with pytest.warns(UserWarning, match="on expanded tensors is deprecated"):
+            REPEATED[name](rows, mask.to(device), torch.tensor([0, 2]).to(device))
+        found.append((x.tolist(), rows.tolist()))
+    assert found[1] == found[0]
+
+
 def test_out_is_on_the_device():
     with pytest.raises(RuntimeError, match="same device"):
         torch.bernoulli(torch.ones(3), out=torch.ones(3, device="spyre"))

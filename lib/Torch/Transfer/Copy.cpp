@@ -131,8 +131,7 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination,
   copyToHost(expanded, destination);
 }
 
-/// The elements of an expanded tensor, each once.
-static at::Tensor withoutRepeats(const at::Tensor &tensor) {
+at::Tensor withoutRepeats(const at::Tensor &tensor) {
   std::vector<int64_t> sizes = tensor.sizes().vec();
   for (size_t dim : c10::irange(sizes.size()))
     if (tensor.stride(dim) == 0)

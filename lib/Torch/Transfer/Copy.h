@@ -18,6 +18,10 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination);
 void copyTensor(const at::Tensor &source, const at::Tensor &destination,
                 bool nonBlocking = false);
 
+/// The elements of an expanded tensor, each once: a view with one of each
+/// dimension along which they repeat.
+at::Tensor withoutRepeats(const at::Tensor &tensor);
+
 /// Sets every element of a spyre tensor.
 void fillTensor(const at::Tensor &tensor, const c10::Scalar &value);
 
