@@ -153,9 +153,7 @@ private:
   /// be, and has no multiples of it.
   std::pair<Sum, Sum> split(const Sum &sum, const SizeExpr &period) const {
     auto parts = splitMultiples(sum, period);
-    SizeExpr most = parts.second.max();
-    // Maps divide numbers.
-    if (isLess(most, period) || (most.isConstant() && period.isConstant()))
+    if (isLess(parts.second.max(), period))
       return parts;
     // A diagonal steps to the next row and to the next column.
     Sum stepwise;

@@ -89,8 +89,10 @@ TEST_F(ViewMapTest, SlicesTransposesAndExpands) {
 }
 
 TEST_F(ViewMapTest, Diagonals) {
-  check({5}, {7}, 0, {5, 6}, {6, 1});
-  check({2, 3}, {30, 7}, 12, {2, 5, 6}, {30, 6, 1});
+  EXPECT_EQ(print({5}, {7}, 0, {5, 6}, {6, 1}), "(d0) -> (d0, d0)");
+  EXPECT_EQ(print({4}, {7}, 2, {5, 6}, {6, 1}), "(d0) -> (d0, d0 + 2)");
+  EXPECT_EQ(print({2, 3}, {30, 7}, 12, {2, 5, 6}, {30, 6, 1}),
+            "(d0, d1) -> (d0, d1 + 2, d1)");
   // Over the end of a row it goes on in the next one.
   check({4}, {7}, 3, {6, 6}, {6, 1});
 }

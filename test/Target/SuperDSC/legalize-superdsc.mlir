@@ -349,9 +349,27 @@ func.func @read_again(%x: tensor<7xf16, #line>) -> tensor<7x2xf16, #rows> {
 #line = #spyre_graph.layout<order = [0], SEN169_FP16>
 
 // A write through quotients goes into a line, which is turned back.
+// CHECK-LABEL: func.func @write_over_ends
+// CHECK: spyre_graph.identity {{.*}} -> tensor<12xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+// CHECK: spyre_graph.identity {{.*}} -> tensor<12xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+// CHECK: spyre_graph.restickify {{.*}} -> tensor<3x4xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
+func.func @write_over_ends(%x: tensor<3xf16, #line>, %y: tensor<3x4xf16, #rows>)
+    -> tensor<3x4xf16, #rows> {
+  %1 = spyre_graph.identity ins(%x : tensor<3xf16, #line>) outs(%y : tensor<3x4xf16, #rows>)
+      {maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ((i * 3) floordiv 4, (i * 3) mod 4)>],
+       extents = array<i64: 3>} -> tensor<3x4xf16, #rows>
+  return %1 : tensor<3x4xf16, #rows>
+}
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#line = #spyre_graph.layout<order = [0], SEN169_FP16>
+
+// A diagonal is at fixed distances where each element has a stick.
+// CHECK: #[[DIAGONAL:.*]] = affine_map<(d0) -> (d0, d0)>
 // CHECK-LABEL: func.func @write_diagonal
-// CHECK: spyre_graph.identity {{.*}} -> tensor<12xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
-// CHECK: spyre_graph.identity {{.*}} -> tensor<12xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+// CHECK: spyre_graph.identity {{.*}}maps = [{{.*}}, #[[DIAGONAL]]]{{.*}} -> tensor<3x4xf16, #spyre_graph.layout<order = [0, 1], sparse, SEN169_FP16>>
 // CHECK: spyre_graph.restickify {{.*}} -> tensor<3x4xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
 func.func @write_diagonal(%x: tensor<3xf16, #line>, %y: tensor<3x4xf16, #rows>)
     -> tensor<3x4xf16, #rows> {

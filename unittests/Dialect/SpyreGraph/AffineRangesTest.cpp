@@ -189,6 +189,15 @@ TEST_F(AffineRangesTest, SimplifiesWhatRangesDecide) {
   EXPECT_EQ(simplifyWithRanges((lane % 128) % 64, {1, 65}), lane % 64);
   EXPECT_EQ(simplifyWithRanges(lane.floorDiv(2).floorDiv(32), {1, 65}),
             lane.floorDiv(64));
+  // Diagonals, down and up, of rows of 67 and of 2.
+  EXPECT_EQ(simplifyWithRanges((row * 408).floorDiv(402), {67, 1}), row);
+  EXPECT_EQ(simplifyWithRanges((row * 408) % 402, {67, 1}), row * 6);
+  EXPECT_NE(simplifyWithRanges((row * 408).floorDiv(402), {68, 1}), row);
+  EXPECT_EQ(simplifyWithRanges((row * 396 + 396).floorDiv(402), {67, 1}), row);
+  EXPECT_EQ(simplifyWithRanges((row * 396 + 396) % 402, {67, 1}),
+            row * -6 + 396);
+  EXPECT_EQ(simplifyWithRanges((row * 3).floorDiv(2), {2, 1}), row);
+  EXPECT_EQ(simplifyWithRanges((row + 1) % 2, {2, 1}), row * -1 + 1);
   // Dimensions of one iteration, or none, are 0.
   EXPECT_EQ(simplifyWithRanges(row + lane, {0, 1}), constant(0));
 }

@@ -144,6 +144,53 @@ std::pair<int64_t, int64_t> spyre_graph::getRange(AffineExpr expr,
   }
 }
 
+namespace {
+/// A sum as divisor x quotient + rest.
+struct Split {
+  LinearForm quotient, rest;
+};
+} // namespace
+
+/// Multiples of the divisor only.
+static int64_t divideWhole(int64_t coefficient, int64_t divisor) {
+  return coefficient % divisor == 0 ? coefficient / divisor : 0;
+}
+
+/// `getTimes` says how often the divisor is taken out of a coefficient. A
+/// diagonal has strides that are one period and a bit, or one less a bit.
+static Split divide(const LinearForm &sum, int64_t divisor,
+                    int64_t (*getTimes)(int64_t, int64_t)) {
+  Split split;
+  for (auto [atom, coefficient] : sum.terms) {
+    int64_t times = getTimes(coefficient, divisor), taken, left;
+    if (llvm::MulOverflow(times, divisor, taken) ||
+        llvm::SubOverflow(coefficient, taken, left))
+      std::tie(times, left) = std::pair(int64_t(0), coefficient);
+    if (times != 0)
+      split.quotient.addTerm(atom, times);
+    if (left != 0)
+      split.rest.addTerm(atom, left);
+  }
+  split.quotient.constant = llvm::divideFloorSigned(sum.constant, divisor);
+  split.rest.constant = llvm::mod(sum.constant, divisor);
+  return split;
+}
+
+/// The quotient or the remainder of a sum of which the rest stays inside one
+/// period; else null.
+static AffineExpr decide(const Split &split, int64_t divisor, bool isQuotient,
+                         ArrayRef<int64_t> extents, MLIRContext *context) {
+  LinearForm quotient = split.quotient, rest = split.rest;
+  auto [low, high] = getRange(rest.build(context), extents);
+  int64_t period = llvm::divideFloorSigned(low, divisor), start;
+  if (period != llvm::divideFloorSigned(high, divisor) ||
+      llvm::AddOverflow(quotient.constant, period, quotient.constant) ||
+      llvm::MulOverflow(period, divisor, start) ||
+      llvm::SubOverflow(rest.constant, start, rest.constant))
+    return {};
+  return isQuotient ? quotient.build(context) : rest.build(context);
+}
+
 AffineExpr spyre_graph::simplifyWithRanges(AffineExpr expr,
                                            ArrayRef<int64_t> extents) {
   MLIRContext *context = expr.getContext();
@@ -198,32 +245,19 @@ AffineExpr spyre_graph::simplifyWithRanges(AffineExpr expr,
 
   // Split the sum into multiples of the divisor and the rest; where the rest
   // stays inside one period, the floor division and modulus are decided.
-  LinearForm form(lhs), quotient, rest;
+  LinearForm form(lhs);
+  bool isQuotient = binary.getKind() == AffineExprKind::FloorDiv;
   if (!form.fits)
-    return binary.getKind() == AffineExprKind::FloorDiv ? lhs.floorDiv(divisor)
-                                                        : lhs % divisor;
-  for (auto [atom, coefficient] : form.terms)
-    if (coefficient % divisor == 0)
-      quotient.addTerm(atom, coefficient / divisor);
-    else
-      rest.addTerm(atom, coefficient);
-  quotient.constant = llvm::divideFloorSigned(form.constant, divisor);
-  rest.constant = llvm::mod(form.constant, divisor);
-  AffineExpr restExpr = rest.build(context);
-  auto [low, high] = getRange(restExpr, extents);
-  int64_t period = llvm::divideFloorSigned(low, divisor), start;
-  bool decided = period == llvm::divideFloorSigned(high, divisor);
-  if (binary.getKind() == AffineExprKind::FloorDiv) {
-    if (decided && !llvm::AddOverflow(quotient.constant, period, start)) {
-      quotient.constant = start;
-      return quotient.build(context);
-    }
-    return quotient.build(context) + restExpr.floorDiv(divisor);
-  }
-  if (decided && !llvm::MulOverflow(period, divisor, start) &&
-      !llvm::SubOverflow(rest.constant, start, rest.constant))
-    return rest.build(context);
-  return restExpr % divisor;
+    return isQuotient ? lhs.floorDiv(divisor) : lhs % divisor;
+  const Split split = divide(form, divisor, divideWhole);
+  for (const Split &tried :
+       {split, divide(form, divisor, llvm::divideFloorSigned<int64_t>),
+        divide(form, divisor, llvm::divideCeilSigned<int64_t>)})
+    if (AffineExpr known = decide(tried, divisor, isQuotient, extents, context))
+      return known;
+  AffineExpr rest = split.rest.build(context);
+  return isQuotient ? split.quotient.build(context) + rest.floorDiv(divisor)
+                    : rest % divisor;
 }
 
 AffineMap spyre_graph::simplifyWithRanges(AffineMap map,
