@@ -512,6 +512,11 @@ struct ConvertSpyreGraphToKTIR
     const ::spyre::DeviceSpec spec = spyre_graph::getDeviceSpec(module);
     int64_t tileBytes =
         spyre_graph::orOfDevice<int64_t>(lxBytes, spec.reservedLXBytes());
+    if (tileBytes < 0) {
+      module.emitError() << "expected at least 0 bytes of LX, found "
+                         << tileBytes;
+      return signalPassFailure();
+    }
     for (func::FuncOp function : functions) {
       if (function.isExternal())
         continue;

@@ -5,6 +5,7 @@
 // RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling --remark-policy=all --remarks-filter=spyre-coarse-tiling -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: not spyre-opt %s --split-input-file --spyre-coarse-tiling="cores=33" 2>&1 | FileCheck %s --check-prefix=CORES
 // RUN: not spyre-opt %s --split-input-file --spyre-coarse-tiling="fill=0" 2>&1 | FileCheck %s --check-prefix=FILL
+// RUN: not spyre-opt %s --split-input-file --spyre-coarse-tiling="max-span=-2" 2>&1 | FileCheck %s --check-prefix=SPAN
 
 // REMARK: remark: [Passed] tiled | {{.*}}Function=attention | Remark="7 operations from restickify to div in 4 tiles of 2: saves 402653184 bytes of traffic, 2.95e-03 s"
 // REMARK: remark: [Missed] whole | {{.*}}Function=nothing_to_cut | Remark="exp is not tiled although its result of 134217728 bytes has no room in the LX of all cores: spyre_graph.cumsum reduces the dimension"
@@ -12,7 +13,8 @@
 // REMARK: remark: [Passed] tiled | {{.*}}Function=reduces_hinted | Remark="1 operation from exp to exp in 4 tiles of 64: as hinted"
 
 // CORES: error: expected 1 to 32 cores, found 33
-// FILL: error: expected a capacity of at least 0 and fractions from 0 to 1
+// FILL: error: expected a fill above 0 and up to 1, found 0
+// SPAN: error: expected a max-span of at least 1 byte, found -2
 
 // 8 heads of 2048 x 2048 scores are 64 MiB; the scores and their exponentials of
 // two heads fit in the LX of 32 cores. The restickified keys and the quotient,

@@ -11,7 +11,15 @@
 // RUN: not spyre-opt %s --split-input-file --spyre-lx-planning="mode=magic" 2>&1 | FileCheck %s --check-prefix=MODE
 // RUN: not spyre-opt %s --split-input-file --spyre-lx-planning="solver=magic" 2>&1 | FileCheck %s --check-prefix=SOLVER
 // RUN: not spyre-opt %s --split-input-file --spyre-lx-planning="lx-fraction=1.5" 2>&1 | FileCheck %s --check-prefix=FRACTION
+// RUN: not spyre-opt %s --split-input-file --spyre-lx-planning="max-span=-64" 2>&1 | FileCheck %s --check-prefix=SPAN
+// RUN: not spyre-opt %s --split-input-file --spyre-verify-plan="capacity=-5" 2>&1 | FileCheck %s --check-prefix=CAPACITY
+// RUN: not spyre-opt %s --split-input-file --spyre-verify-plan="cores=0" 2>&1 | FileCheck %s --check-prefix=CORES
+// RUN: not spyre-opt %s --split-input-file --convert-spyre-graph-to-ktir="lx-bytes=-7" 2>&1 | FileCheck %s --check-prefix=BYTES
 
+// SPAN: error: expected a max-span of at least 1 byte, found -64
+// CAPACITY: error: expected a capacity of at least 0 and a fraction from 0 to 1, found -5 and
+// CORES: error: expected 1 to 32 cores, found 0
+// BYTES: error: expected at least 0 bytes of LX, found -7
 // SOLVER: error: unknown solver 'magic', expected 'greedy', 'firstfit', 'bestfit' or 'optimal'
 // MODE: error: unknown mode 'magic', expected 'default' or 'reference'
 // FRACTION: error: expected a capacity of at least 0 and a fraction from 0 to 1, found 2097152 and 1.5

@@ -5,7 +5,9 @@
 // Sweeps end when they change nothing any more.
 // RUN: spyre-opt %s --split-input-file --spyre-work-division="sweeps=4294967295" | FileCheck %s
 // RUN: not spyre-opt %s --split-input-file --spyre-work-division="sweeps=0" 2>&1 | FileCheck %s --check-prefix=SWEEPS
+// RUN: not spyre-opt %s --split-input-file --spyre-work-division="max-span=0" 2>&1 | FileCheck %s --check-prefix=SPAN
 
+// SPAN: error: expected a max-span of at least 1 byte, found 0
 // RANGE: error: expected 1 to 32 cores, found 33
 // SWEEPS: error: expected at least one sweep and a tolerance of at least 0, found 0
 

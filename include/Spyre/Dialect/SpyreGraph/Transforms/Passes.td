@@ -483,6 +483,7 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
 
     Constraints:
     - SG-LX-C1: no operation is on tensors.
+    - SG-LX-C2: no buffer has a place in LX.
   }];
   let options = [
     Option<"solver", "solver", "std::string", "\"optimal\"",

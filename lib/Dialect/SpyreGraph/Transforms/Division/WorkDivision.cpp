@@ -4,6 +4,7 @@
 
 #include "DivisionPlanner.h"
 #include "ReferenceDivision.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/DeviceOptions.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
@@ -29,13 +30,16 @@ public:
   using SpyreWorkDivisionBase::SpyreWorkDivisionBase;
 
   void runOnOperation() override {
-    spec = getDeviceSpec(getOperation());
-    spec.maxSpanBytes = orOfDevice<int64_t>(maxSpan, spec.maxSpanBytes);
-    numCores = orOfDevice<int64_t>(cores, spec.numCores);
-    if (std::string wrong = ::spyre::checkNumCores(numCores); !wrong.empty()) {
-      getOperation().emitError() << wrong;
+    DeviceOptions options;
+    options.cores = cores;
+    options.maxSpan = maxSpan;
+    FailureOr<::spyre::DeviceSpec> given = options.apply(getOperation());
+    if (failed(given))
       return signalPassFailure();
-    }
+    numCores = given->numCores;
+    // Prices are those of the device.
+    spec = getDeviceSpec(getOperation());
+    spec.maxSpanBytes = given->maxSpanBytes;
     if (sweeps < 1 || !(tolerance >= 0)) {
       getOperation().emitError()
           << "expected at least one sweep and a tolerance of at least 0, found "

@@ -11,6 +11,7 @@
 #include "LXCopies.h"
 #include "Liveness.h"
 #include "MemorySchedule.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/DeviceOptions.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
@@ -54,17 +55,19 @@ public:
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    spec = getDeviceSpec(func);
-    spec.maxSpanBytes = orOfDevice<int64_t>(maxSpan, spec.maxSpanBytes);
-    spec.lxBytesPerCore = orOfDevice<int64_t>(capacity, spec.lxBytesPerCore);
-    spec.lxReservedFraction =
-        orOfDevice<double>(lxFraction, spec.lxReservedFraction);
-    if (failed(checkOptions()))
+    DeviceOptions options;
+    options.capacity = capacity;
+    options.lxFraction = lxFraction;
+    options.maxSpan = maxSpan;
+    FailureOr<::spyre::DeviceSpec> device = options.apply(func);
+    if (failed(device) || failed(checkOptions()))
       return signalPassFailure();
+    spec = *device;
     if (func.isExternal())
       return;
     target = getTarget(func);
-    if (!target || failed(checkBufferized(func))) // SG-LX-C1
+    if (!target || failed(checkBufferized(func)) || // SG-LX-C1
+        failed(checkNotPlanned()))
       return signalPassFailure();
     reads.emplace(*target, spec);
     copies.clear();
@@ -119,13 +122,22 @@ private:
     if (mode != "default" && mode != "reference")
       return func.emitError() << "unknown mode '" << mode.getValue()
                               << "', expected 'default' or 'reference'";
-    if (spec.lxBytesPerCore < 0 ||
-        !(spec.lxReservedFraction >= 0 && spec.lxReservedFraction <= 1))
-      return func.emitError()
-             << "expected a capacity of at least 0 and a "
-                "fraction from 0 to 1, found "
-             << spec.lxBytesPerCore << " and " << spec.lxReservedFraction;
     return success();
+  }
+
+  /// What has a place would not be in the way of what gets one.
+  LogicalResult checkNotPlanned() {
+    WalkResult result = getOperation().walk([](memref::AllocOp alloc) {
+      auto placement = alloc->getAttrOfType<PlacementAttr>(
+          SpyreGraphDialect::getPlacementAttrName());
+      if (!placement || placement.getSpace() != MemorySpace::lx)
+        return WalkResult::advance();
+      // SG-LX-C2
+      alloc.emitOpError("has a place in LX already; --spyre-lx-planning plans "
+                        "a function once, before any buffer has one");
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
   }
 
   remark::RemarkOpts named(StringRef name) {

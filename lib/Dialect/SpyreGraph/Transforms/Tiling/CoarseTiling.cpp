@@ -7,6 +7,7 @@
 #include "SpanScans.h"
 #include "SpanTables.h"
 #include "Spans.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/DeviceOptions.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
@@ -470,30 +471,31 @@ public:
     func::FuncOp func = getOperation();
     if (func.isExternal())
       return;
-    ::spyre::DeviceSpec spec = getDeviceSpec(func);
-    spec.maxSpanBytes = orOfDevice<int64_t>(maxSpan, spec.maxSpanBytes);
-    int64_t numCores = orOfDevice<int64_t>(cores, spec.numCores);
-    int64_t lxSize = orOfDevice<int64_t>(capacity, spec.lxBytesPerCore);
-    double reserved = orOfDevice<double>(lxFraction, spec.lxReservedFraction);
-    if (std::string wrong = ::spyre::checkNumCores(numCores); !wrong.empty()) {
-      func.emitError() << wrong;
+    DeviceOptions options;
+    options.cores = cores;
+    options.capacity = capacity;
+    options.lxFraction = lxFraction;
+    options.maxSpan = maxSpan;
+    FailureOr<::spyre::DeviceSpec> given = options.apply(func);
+    if (failed(given))
       return signalPassFailure();
-    }
-    if (lxSize < 0 || !(reserved >= 0 && reserved <= 1) ||
-        !(fill > 0 && fill <= 1)) {
-      func.emitError() << "expected a capacity of at least 0 and fractions "
-                          "from 0 to 1, found "
-                       << lxSize << ", " << reserved << " and "
+    if (!(fill > 0 && fill <= 1)) {
+      func.emitError() << "expected a fill above 0 and up to 1, found "
                        << fill.getValue();
       return signalPassFailure();
     }
     const Target *target = getTarget(func);
     if (!target || failed(checkLayouts(func))) // SG-TILING-C1
       return signalPassFailure();
-    double lxBytes = lxSize * (1.0 - reserved) * fill;
+    double lxBytes = static_cast<double>(given->lxBytesPerCore) *
+                     (1.0 - given->lxReservedFraction) * fill;
+    // Prices are those of the device.
+    ::spyre::DeviceSpec spec = getDeviceSpec(func);
+    spec.maxSpanBytes = given->maxSpanBytes;
     double savedBytes = 0; // negative where hints cost traffic
     for (Block &block : func.getBody()) {
-      TilingPlanner planner(block, numCores, lxBytes, force, *target, spec);
+      TilingPlanner planner(block, given->numCores, lxBytes, force, *target,
+                            spec);
       if (failed(planner.obeyHints()))
         return signalPassFailure();
       planner.run();

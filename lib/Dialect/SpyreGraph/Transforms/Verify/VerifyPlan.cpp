@@ -8,6 +8,7 @@
 #include "LiveIntervals.h"
 #include "PlanBoxes.h"
 #include "PlanDivisions.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/DeviceOptions.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
@@ -552,13 +553,16 @@ public:
   void runOnOperation() override {
     if (getOperation().isExternal())
       return;
-    ::spyre::DeviceSpec spec = getDeviceSpec(getOperation());
-    spec.lxBytesPerCore = orOfDevice<int64_t>(capacity, spec.lxBytesPerCore);
-    spec.lxReservedFraction =
-        orOfDevice<double>(lxFraction, spec.lxReservedFraction);
-    PlanLimits limits{orOfDevice<int64_t>(cores, spec.numCores),
-                      spec.usableLXBytes(),
-                      orOfDevice<int64_t>(maxSpan, spec.maxSpanBytes), partial};
+    DeviceOptions options;
+    options.cores = cores;
+    options.capacity = capacity;
+    options.lxFraction = lxFraction;
+    options.maxSpan = maxSpan;
+    FailureOr<::spyre::DeviceSpec> spec = options.apply(getOperation());
+    if (failed(spec))
+      return signalPassFailure();
+    PlanLimits limits{spec->numCores, spec->usableLXBytes(), spec->maxSpanBytes,
+                      partial};
     auto verify = [&](func::FuncOp function) {
       return PlanVerifier(function, limits).run();
     };
