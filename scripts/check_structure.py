@@ -85,7 +85,7 @@ ROOMS: dict[str, set[str]] = {
         PASSES,
         PASSES + "/Division",
     },
-    PASSES + "/Decisions": {GRAPH + "Analysis", GRAPH + "IR", PASSES},
+    PASSES + "/Decisions": {GRAPH + "Analysis", GRAPH + "IR", PASSES, "Support"},
     PASSES + "/Verify": {"Device", GRAPH + "Analysis", GRAPH + "IR", PASSES},
     "Conversion": {"Device"},
     "Conversion/ATenToSpyreGraph": {

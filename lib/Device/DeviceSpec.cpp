@@ -2,8 +2,7 @@
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Device/DataFormat.h"
 #include "Spyre/Support/Error.h"
-
-#include <nlohmann/json.hpp>
+#include "Spyre/Support/Json.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,7 +13,6 @@
 #include <sstream>
 
 using namespace spyre;
-using Json = nlohmann::ordered_json;
 
 const char *spyre::toString(Basis basis) {
   switch (basis) {
@@ -363,12 +361,13 @@ std::string DeviceSpec::toJson() const {
 
 DeviceSpec DeviceSpec::fromJson(const std::string &text,
                                 const std::string &name) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::exception &error) { // a number too large, too
-    throw Error(name + ": " + error.what());
-  }
+  JsonLimits limits;
+  limits.fractions = true;
+  JsonError error;
+  std::optional<Json> parsed = parseJson(text, error, limits);
+  if (!parsed)
+    throw Error(name + ": " + error.toString());
+  const Json &json = *parsed;
   if (!json.is_object())
     throw Error(name + ": expected an object, found " + json.type_name());
   DeviceSpec spec;
@@ -378,9 +377,8 @@ DeviceSpec DeviceSpec::fromJson(const std::string &text,
       throw Error(name + ": there is no parameter \"" + key + "\"");
     if (entry.is_object() && !entry.contains("value"))
       throw Error(name + ": \"" + key + "\" has no \"value\"");
-    const Json &value = entry.is_object() ? entry["value"] : entry;
+    const Json &value = entry.is_object() ? entry.at("value") : entry;
     auto fail = [&, &key = key](const char *expected) {
-      // Printing is recursive: what is nested deeply would end the process.
       std::string found = value.is_structured()
                               ? std::string("an ") + value.type_name()
                               : value.dump();

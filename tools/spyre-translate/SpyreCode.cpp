@@ -65,6 +65,6 @@ std::string spyre::runSpyreCode(const SpyreCodeRequest &request, bool &ok) {
   spyrecode::loadSpyreCode(request.input, report);
   ok = report.ok();
   if (request.json)
-    return superdsc::dumpJson(report.toJson()) + "\n";
+    return spyre::dumpJson(report.toJson()) + "\n";
   return ok ? request.input + ": valid\n" : report.toText();
 }

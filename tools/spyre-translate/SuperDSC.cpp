@@ -59,7 +59,7 @@ static std::string writeBundles(const SuperDSCRequest &request, bool &ok) {
 
 std::string spyre::runSuperDSC(const SuperDSCRequest &request, bool &ok) {
   if (request.action == SuperDSCRequest::Schema)
-    return superdsc::dumpJson(superdsc::makeSchema()) + "\n";
+    return spyre::dumpJson(superdsc::makeSchema()) + "\n";
   if (request.action == SuperDSCRequest::Write)
     return writeBundles(request, ok);
   ok = true;
@@ -69,7 +69,7 @@ std::string spyre::runSuperDSC(const SuperDSCRequest &request, bool &ok) {
   ok = program && report.ok();
   if (request.action == SuperDSCRequest::Validate) {
     if (request.json)
-      return superdsc::dumpJson(report.toJson()) + "\n";
+      return spyre::dumpJson(report.toJson()) + "\n";
     return report.ok() ? request.folder + ": valid\n" : report.toText();
   }
   if (!ok)

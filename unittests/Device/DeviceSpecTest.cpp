@@ -118,7 +118,7 @@ TEST(DeviceSpec, PartialJsonKeepsDefaults) {
 }
 
 TEST(DeviceSpec, RejectsBadJson) {
-  expectError("{", "parse error");
+  expectError("{", "line 1, column 2: malformed JSON");
   expectError("[]", "expected an object, found array");
   expectError(R"({"cores": 1})", "there is no parameter \"cores\"");
   expectError(R"({"numCores": {}})", "\"numCores\" has no \"value\"");
@@ -126,10 +126,15 @@ TEST(DeviceSpec, RejectsBadJson) {
   expectError(R"({"numCores": "8"})", "64-bit integer");
   expectError(R"({"segmentBytes": 18446744073709551615})", "64-bit integer");
   expectError(R"({"clockHertz": "fast"})", "a number");
-  expectError(R"({"clockHertz": 1e4096})", "number overflow");
+  expectError(R"({"clockHertz": 1e4096})", "malformed JSON near '1e4096'");
   std::string deep(300'000, '[');
   expectError("{\"numCores\": " + deep + std::string(deep.size(), ']') + "}",
+              "nested deeper than 64 levels");
+  deep.resize(20);
+  expectError("{\"numCores\": " + deep + std::string(deep.size(), ']') + "}",
               "64-bit integer, but is an array");
+  expectError(R"({"numCores": 4, "clockHertz": 1e9, "numCores": 8})",
+              "the key 'numCores' occurs twice in an object");
   expectError(R"({"nonNumber": 1})", "\"inf\" or \"nan\"");
   expectError(R"({"numCores": 0})", "numCores must be positive");
   expectError(R"({"numCores": 33})", "at most 32");

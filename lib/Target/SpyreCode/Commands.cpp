@@ -11,7 +11,6 @@ using namespace spyre;
 using namespace spyre::spyrecode;
 using runtime::CorrectionRow;
 using superdsc::appendPath;
-using superdsc::Json;
 using superdsc::Report;
 
 /// No job needs more.

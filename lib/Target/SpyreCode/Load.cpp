@@ -18,7 +18,7 @@ spyre::spyrecode::loadSpyreCode(const std::string &path, Report &report) {
     return std::nullopt;
   }
   std::optional<std::string> json =
-      folder->read(kCodeFile, superdsc::JsonLimits().bytes, message);
+      folder->read(kCodeFile, JsonLimits().bytes, message);
   if (!json) {
     report.add(kCodeFile, "", "SPYRECODE-FILE-C1", message);
     return std::nullopt;

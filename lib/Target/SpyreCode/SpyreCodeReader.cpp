@@ -19,8 +19,6 @@ using runtime::CorrectionRow;
 using runtime::Job;
 using runtime::JobStep;
 using runtime::ProgramImage;
-using superdsc::appendPath;
-using superdsc::Json;
 using superdsc::Report;
 
 static constexpr uint64_t kBlock = runtime::DeviceMemory::kBlockInBytes;
@@ -48,8 +46,8 @@ public:
       : readFile(readFile), report(report) {}
 
   std::optional<Job> read(const std::string &text) {
-    superdsc::JsonError error;
-    std::optional<Json> json = superdsc::parseJson(text, error);
+    JsonError error;
+    std::optional<Json> json = parseJson(text, error);
     if (!json) {
       // SPYRECODE-FILE-C2
       report.add(kCodeFile, error.path, "SPYRECODE-FILE-C2", error.message,

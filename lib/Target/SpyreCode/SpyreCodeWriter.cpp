@@ -7,7 +7,6 @@
 using namespace spyre;
 using namespace spyre::spyrecode;
 using spyre::runtime::ProgramImage;
-using spyre::superdsc::Json;
 
 static constexpr const char *kImageFile = "program.bin";
 static constexpr const char *kCorrectionHandle = "correction";
@@ -107,5 +106,5 @@ spyre::spyrecode::writeSpyreCode(const std::string &ktirBytecode,
       runtime::encodeImage(ktirBytecode, tileGroups, options.symbolicArguments);
   ProgramImage image = runtime::decodeImage(bytes, kImageFile);
   Json json = CodeWriter(image, options.flavor).write();
-  return {{kCodeFile, superdsc::dumpJson(json) + "\n"}, {kImageFile, bytes}};
+  return {{kCodeFile, dumpJson(json) + "\n"}, {kImageFile, bytes}};
 }

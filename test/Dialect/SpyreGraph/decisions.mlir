@@ -5,7 +5,7 @@
 // FILE:      "functions": [
 // FILE:        "buffers": [
 // FILE:          "layout": "#spyre_graph.layout<order = [0, 1], SEN169_FP16>",
-// FILE:          "location": "{{.*}}decisions.mlir:[[@LINE+82]]",
+// FILE:          "location": "{{.*}}decisions.mlir:[[@LINE+85]]",
 // FILE:          "placement": {
 // FILE:            "offset": 0,
 // FILE-NEXT:       "space": "lx"
@@ -47,10 +47,13 @@
 // UNNAMED: error: has no decisions to take; give --spyre-decisions-in=FILE
 // RUN: echo '{"version": ' > %t/broken.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/broken.json 2>&1 | FileCheck %s --check-prefix=BROKEN
-// BROKEN: error: decisions file '{{.*}}broken.json': parse error at line 2, column 1: syntax error
+// BROKEN: error: decisions file '{{.*}}broken.json': line 2, column 1: malformed JSON near
 // RUN: echo '{"version": 1e4096}' > %t/huge.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/huge.json 2>&1 | FileCheck %s --check-prefix=HUGE
-// HUGE: error: decisions file '{{.*}}huge.json': number overflow parsing '1e4096'
+// HUGE: error: decisions file '{{.*}}huge.json': line 1, column 18: malformed JSON near '1e4096'
+// RUN: echo '{"version": 2, "functions": [{"name": "main", "name": "other"}]}' > %t/twice.json
+// RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/twice.json 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: error: decisions file '{{.*}}twice.json': /functions/0/name: the key 'name' occurs twice in an object
 // RUN: sed 's/"version": 2/"version": 7/' %t/out.json > %t/version.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/version.json 2>&1 | FileCheck %s --check-prefix=VERSION
 // VERSION: error: decisions file '{{.*}}version.json': expected an object with version 2 and a list of functions

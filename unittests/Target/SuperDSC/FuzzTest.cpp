@@ -131,8 +131,8 @@ struct Counts {
 static void readFile(const std::string &text, mlir::MLIRContext &context,
                      Counts &counts) {
   ++counts.mutants;
-  JsonError error;
-  std::optional<Json> json = parseJson(text, error);
+  ::spyre::JsonError error;
+  std::optional<Json> json = ::spyre::parseJson(text, error);
   if (!json) {
     EXPECT_FALSE(error.message.empty());
     return;
@@ -169,7 +169,7 @@ static void fuzzFiles(const std::vector<Sdsc> &bases, size_t count,
   Counts counts;
   std::vector<std::string> texts;
   for (const Sdsc &base : bases) {
-    texts.push_back(dumpJson(writeSdsc(base)));
+    texts.push_back(::spyre::dumpJson(writeSdsc(base)));
     readFile(texts.back(), context, counts);
   }
   ASSERT_EQ(counts.raised, bases.size()) << "the bases must be valid";
@@ -264,13 +264,13 @@ TEST(Fuzz, Manifests) {
   manifest.poolBytes = 2048;
   manifest.bundles = {
       {".", {0}, true, {{"sdsc_0.json", {{"out", 100}}, {0, -1}, {0, 128}}}}};
-  std::string text = dumpJson(writeManifest(manifest));
+  std::string text = ::spyre::dumpJson(writeManifest(manifest));
   Mutator mutator(getSetting("SPYRE_FUZZ_SEED", 4));
   size_t count = getSetting("SPYRE_FUZZ_MUTANTS", 6000), valid = 0;
   for (size_t i = 0; i <= count; ++i) {
-    JsonError error;
+    ::spyre::JsonError error;
     std::optional<Json> json =
-        parseJson(i == 0 ? text : mutator.mutate(text), error);
+        ::spyre::parseJson(i == 0 ? text : mutator.mutate(text), error);
     if (!json)
       continue;
     Report report;

@@ -15,10 +15,11 @@ void spyre::superdsc::printProgram(
     std::string prefix = getPrefix(bundle.folder);
     take(prefix + kBundleFile, printBundle(bundle.bundle));
     for (const auto &[name, sdsc] : bundle.files)
-      take(prefix + name, dumpJson(writeSdsc(sdsc)));
+      take(prefix + name, ::spyre::dumpJson(writeSdsc(sdsc)));
   }
   if (program.manifest)
-    take(kManifestFile, dumpJson(writeManifest(*program.manifest)) + "\n");
+    take(kManifestFile,
+         ::spyre::dumpJson(writeManifest(*program.manifest)) + "\n");
 }
 
 void spyre::superdsc::writeProgram(const BundleProgram &program,

@@ -14,6 +14,7 @@
 
 using namespace spyre::superdsc;
 using spyre::DataFormat;
+using ::spyre::Json;
 
 /// An operation that has everything that a file may have.
 static Sdsc makeSample(Flavor flavor) {

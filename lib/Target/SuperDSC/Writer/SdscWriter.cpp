@@ -10,6 +10,7 @@
 #include <algorithm>
 
 using namespace spyre::superdsc;
+using ::spyre::Json;
 
 int64_t Sdsc::numCores() const {
   int64_t cores = 1;
@@ -115,7 +116,7 @@ private:
   Json perCore(Function function) const {
     Json result = Json::object();
     for (int64_t core = 0; core < cores; ++core)
-      addMember(result, std::to_string(core), function(core));
+      ::spyre::addMember(result, std::to_string(core), function(core));
     return result;
   }
 
@@ -244,7 +245,8 @@ private:
       functions.push_back(named("Const"));
     Json data = Json::object();
     for (int64_t core = 0; core < cores; ++core)
-      addMember(data, foldKey(core), std::to_string(tensor.addresses[core]));
+      ::spyre::addMember(data, foldKey(core),
+                         std::to_string(tensor.addresses[core]));
     node["startAddressCoreCorelet_"] = {{"dim_prop_func", std::move(functions)},
                                         {"dim_prop_attr", foldProperties()},
                                         {"data_", std::move(data)}};

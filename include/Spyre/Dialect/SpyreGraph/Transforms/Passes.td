@@ -662,7 +662,8 @@ def SpyreDecisionsIn : Pass<"spyre-decisions-in", "::mlir::ModuleOp"> {
     the decisions together are a valid plan.
 
     Constraints:
-    - SG-DECISIONS-C1: the file is JSON of the version that the compiler writes.
+    - SG-DECISIONS-C1: the file is JSON of the version that the compiler writes,
+      without a key twice in an object.
     - SG-DECISIONS-C2: its functions, operations and buffers are those of the
       module: same graph, names, extents and shapes, in the same order.
     - SG-DECISIONS-C3: every layout, tiling, division, placement and pool size

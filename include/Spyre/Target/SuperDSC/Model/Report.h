@@ -4,12 +4,15 @@
 #ifndef SPYRE_TARGET_SUPERDSC_MODEL_REPORT_H
 #define SPYRE_TARGET_SUPERDSC_MODEL_REPORT_H
 
-#include "Spyre/Target/SuperDSC/Model/Json.h"
+#include "Spyre/Support/Json.h"
 
 #include <string>
 #include <vector>
 
 namespace spyre::superdsc {
+
+using spyre::appendPath;
+using spyre::Json;
 
 /// One broken rule. Rules are numbered in SDSCBundleDialect.td.
 struct Violation {

@@ -4,7 +4,7 @@
 #ifndef SPYRE_TARGET_SUPERDSC_READER_SDSCREADER_H
 #define SPYRE_TARGET_SUPERDSC_READER_SDSCREADER_H
 
-#include "Spyre/Target/SuperDSC/Model/Json.h"
+#include "Spyre/Support/Json.h"
 #include "Spyre/Target/SuperDSC/Model/Model.h"
 #include "Spyre/Target/SuperDSC/Model/Report.h"
 

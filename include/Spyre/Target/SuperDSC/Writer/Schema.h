@@ -4,7 +4,7 @@
 #ifndef SPYRE_TARGET_SUPERDSC_WRITER_SCHEMA_H
 #define SPYRE_TARGET_SUPERDSC_WRITER_SCHEMA_H
 
-#include "Spyre/Target/SuperDSC/Model/Json.h"
+#include "Spyre/Support/Json.h"
 
 namespace spyre::superdsc {
 

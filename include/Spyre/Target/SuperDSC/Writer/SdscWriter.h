@@ -4,7 +4,7 @@
 #ifndef SPYRE_TARGET_SUPERDSC_WRITER_SDSCWRITER_H
 #define SPYRE_TARGET_SUPERDSC_WRITER_SDSCWRITER_H
 
-#include "Spyre/Target/SuperDSC/Model/Json.h"
+#include "Spyre/Support/Json.h"
 #include "Spyre/Target/SuperDSC/Model/Model.h"
 
 #include <optional>

@@ -6,6 +6,7 @@
 #include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "Spyre/Support/Json.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -68,12 +69,14 @@ private:
              << "': " << buffer.getError().message();
     StringRef text = (*buffer)->getBuffer();
     // SG-DECISIONS-C1
-    try {
-      document = Json::parse(text.begin(), text.end());
-    } catch (const Json::exception &error) {
-      // "[json.exception.parse_error.101] parse error at line 1, column 5: ..."
-      return fail(StringRef(error.what()).split("] ").second);
-    }
+    ::spyre::JsonLimits limits;
+    limits.fractions = true;
+    ::spyre::JsonError error;
+    std::optional<::spyre::Json> parsed =
+        ::spyre::parseJson(text, error, limits);
+    if (!parsed)
+      return fail(error.toString());
+    document = *parsed;
     if (findInteger(document, "version") != kVersion ||
         !findArray(document, "functions"))
       return fail("expected an object with version " + Twine(kVersion) +

@@ -2,13 +2,13 @@
 //===- Json.h - JSON that comes from outside --------------------*- C++ -*-===//
 //
 // nlohmann_json's parser accepts duplicate keys, any depth and numbers that it
-// rounds. Files of a bundle come from outside, so they are read through a
-// handler that refuses all of that and says where.
+// rounds. Files from outside are read through a handler that refuses all of
+// that and says where.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_TARGET_SUPERDSC_MODEL_JSON_H
-#define SPYRE_TARGET_SUPERDSC_MODEL_JSON_H
+#ifndef SPYRE_SUPPORT_JSON_H
+#define SPYRE_SUPPORT_JSON_H
 
 #include <nlohmann/json.hpp>
 
@@ -17,18 +17,20 @@
 #include <string>
 #include <string_view>
 
-namespace spyre::superdsc {
+namespace spyre {
 
 /// Keeps keys in the order of the file.
 using Json = nlohmann::ordered_json;
 
-/// Limits of a file: far above what any bundle needs, and far below what would
+/// Limits of a file: far above what any file needs, and far below what would
 /// hurt the reader.
 struct JsonLimits {
   size_t bytes = size_t(64) << 20;
   size_t depth = 64;
   size_t values = size_t(4) << 20;
   size_t keysPerObject = 4096;
+  /// Whether numbers may have fractions and exponents, or not fit in 64 bits.
+  bool fractions = false;
 };
 
 /// Why a text is not JSON that the project reads.
@@ -38,11 +40,14 @@ struct JsonError {
   std::string message;
   /// Both from 1; 0 if the text was not looked at.
   size_t line = 0, column = 0;
+
+  /// All of it in one line.
+  std::string toString() const;
 };
 
 /// The value in `text`, or nothing, and then `error` says why: malformed or
-/// truncated text, a limit, a key twice in an object, an integer outside 64
-/// bits, a number with a fraction, a string that is not UTF-8.
+/// truncated text, a limit, a key twice in an object, a number outside 64 bits
+/// or with a fraction, a string that is not UTF-8.
 std::optional<Json> parseJson(std::string_view text, JsonError &error,
                               const JsonLimits &limits = {});
 
@@ -58,6 +63,6 @@ Json &addMember(Json &object, std::string key, Json value);
 /// the end.
 std::string dumpJson(const Json &json);
 
-} // namespace spyre::superdsc
+} // namespace spyre
 
-#endif // SPYRE_TARGET_SUPERDSC_MODEL_JSON_H
+#endif // SPYRE_SUPPORT_JSON_H

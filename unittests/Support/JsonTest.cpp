@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- JsonTest.cpp - What the reader of JSON refuses ---------------------===//
 
-#include "Spyre/Target/SuperDSC/Model/Json.h"
+#include "Spyre/Support/Json.h"
 
 #include <gtest/gtest.h>
 
-using namespace spyre::superdsc;
+using namespace spyre;
 
 static JsonError errorOf(const std::string &text, JsonLimits limits = {}) {
   JsonError error;
@@ -80,4 +80,20 @@ TEST(Json, NotUtf8) {
 
 TEST(Json, PathsAreEscaped) {
   EXPECT_EQ(appendPath("/a", "b/c~d"), "/a/b~1c~0d");
+}
+
+TEST(Json, Fractions) {
+  JsonLimits limits;
+  limits.fractions = true;
+  JsonError error;
+  std::optional<Json> json =
+      parseJson("[0.5, 18446744073709551615, -3]", error, limits);
+  ASSERT_TRUE(json) << error.message;
+  EXPECT_EQ((*json)[0].get<double>(), 0.5);
+  EXPECT_EQ((*json)[1].get<uint64_t>(), ~uint64_t(0));
+  EXPECT_EQ((*json)[2].get<int64_t>(), -3);
+  EXPECT_EQ(errorOf("[1, 1e4096]", limits).toString(),
+            "line 1, column 10: malformed JSON near '1e4096'");
+  EXPECT_EQ(errorOf("{\"a\": [{\"k\": 1, \"k\": 2}]}", limits).toString(),
+            "/a/0/k: the key 'k' occurs twice in an object");
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- Json.cpp - JSON that comes from outside ------------------*- C++ -*-===//
 
-#include "Spyre/Target/SuperDSC/Model/Json.h"
+#include "Spyre/Support/Json.h"
 
 #include <algorithm>
 #include <unordered_set>
 #include <vector>
 
-using namespace spyre::superdsc;
+using namespace spyre;
 
-std::string spyre::superdsc::appendPath(const std::string &path,
-                                        std::string_view key) {
+std::string spyre::appendPath(const std::string &path, std::string_view key) {
   std::string result = path + "/";
   for (char c : key) {
     if (c == '~')
@@ -23,15 +22,25 @@ std::string spyre::superdsc::appendPath(const std::string &path,
   return result;
 }
 
-std::string spyre::superdsc::appendPath(const std::string &path, size_t index) {
+std::string spyre::appendPath(const std::string &path, size_t index) {
   return path + "/" + std::to_string(index);
 }
 
-std::string spyre::superdsc::dumpJson(const Json &json) {
+std::string JsonError::toString() const {
+  std::string result;
+  if (line > 0)
+    result = "line " + std::to_string(line) + ", column " +
+             std::to_string(column) + ": ";
+  else if (!path.empty())
+    result = path + ": ";
+  return result + message;
+}
+
+std::string spyre::dumpJson(const Json &json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-Json &spyre::superdsc::addMember(Json &object, std::string key, Json value) {
+Json &spyre::addMember(Json &object, std::string key, Json value) {
   using Container = Json::object_t::Container;
   auto &members = static_cast<Container &>(object.get_ref<Json::object_t &>());
   if (members.size() == members.capacity()) {
@@ -58,13 +67,18 @@ public:
     return add(Json(value)) != nullptr;
   }
   bool number_unsigned(number_unsigned_t value) override {
-    if (value >
-        static_cast<number_unsigned_t>(std::numeric_limits<int64_t>::max()))
+    bool fits = value <= static_cast<number_unsigned_t>(
+                             std::numeric_limits<int64_t>::max());
+    if (!fits && limits.fractions)
+      return add(Json(value)) != nullptr;
+    if (!fits)
       return fail("the integer " + std::to_string(value) +
                   " does not fit in 64 bits with a sign");
     return add(Json(static_cast<int64_t>(value))) != nullptr;
   }
-  bool number_float(number_float_t, const string_t &text) override {
+  bool number_float(number_float_t value, const string_t &text) override {
+    if (limits.fractions)
+      return add(Json(value)) != nullptr;
     return fail("numbers are 64-bit integers, but found " + text.substr(0, 40));
   }
   bool string(string_t &value) override {
@@ -78,10 +92,10 @@ public:
     if (level.value->size() >= limits.keysPerObject)
       return fail("an object has more than " +
                   std::to_string(limits.keysPerObject) + " keys");
+    level.key = name;
     if (isKnown(level, name))
       return fail("the key '" + name.substr(0, 80) +
                   "' occurs twice in an object");
-    level.key = name;
     return true;
   }
   bool end_object() override { return close(); }
@@ -178,9 +192,8 @@ private:
 
 } // namespace
 
-std::optional<Json> spyre::superdsc::parseJson(std::string_view text,
-                                               JsonError &error,
-                                               const JsonLimits &limits) {
+std::optional<Json> spyre::parseJson(std::string_view text, JsonError &error,
+                                     const JsonLimits &limits) {
   error = {};
   if (text.size() > limits.bytes) {
     error.message = std::to_string(text.size()) + " bytes, at most " +
