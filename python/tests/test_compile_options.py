@@ -101,6 +101,15 @@ def test_devices_that_cannot_be(device, message):
         function(torch.ones(1, 65, dtype=torch.float16).to("spyre"))
 
 
+def test_a_device_file_has_each_key_once(tmp_path):
+    file = tmp_path / "device.json"
+    file.write_text('{"numCores": 4, "numCores": 8}')
+    options = {"device": str(file)}
+    function = torch.compile(torch.exp, backend="spyre", options=options)
+    with pytest.raises(Exception, match="the key 'numCores' occurs twice"):
+        function(torch.ones(1, 65, dtype=torch.float16).to("spyre"))
+
+
 def test_a_plan_is_for_its_device(tmp_path, monkeypatch):
     """From a dict and from a file; it has the device's numbers, and its cores."""
     numbers = {"numCores": 8, "lxBytesPerCore": 262144}

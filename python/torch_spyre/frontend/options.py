@@ -180,7 +180,18 @@ def _device_numbers(device: Any) -> Any:
     """
     if isinstance(device, str | os.PathLike):
         try:
-            return json.loads(Path(device).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            text = Path(device).read_text(encoding="utf-8")
+            return json.loads(text, object_pairs_hook=_unique)
+        except (OSError, ValueError, RecursionError) as error:
             raise ValueError(f"option device: {device}: {error}") from None
     return device
+
+
+def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of a JSON object; raises ValueError where a key comes twice."""
+    result: dict[str, Any] = {}
+    for key, value in members:
+        if key in result:
+            raise ValueError(f"the key {key!r} occurs twice in an object")
+        result[key] = value
+    return result
