@@ -178,6 +178,25 @@ def test_no_sharing_between_processes():
     ForkingPickler.dumps(sample())
 
 
+def test_loaders_of_data_say_that_nothing_is_shared():
+    """They wait without end for what a worker puts into their queue."""
+    code = """
+import torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 2
+    def __getitem__(self, i):
+        x = torch.full((3, 65), float(i))
+        return x.to("spyre") if on_device else x
+for on_device in (False, True):
+    for batch in torch.utils.data.DataLoader(Data(), 2, num_workers=1):
+        print(batch.shape, batch.sum().item(), flush=True)
+"""
+    result = run_python(code)
+    assert result.stdout == "torch.Size([2, 3, 65]) 195.0\n", result.stderr
+    assert "send tensor.cpu() instead" in result.stderr and result.returncode == 1
+
+
 def test_pickle_and_the_old_file_format(tmp_path):
     x = sample().to("spyre")
     for saved in (

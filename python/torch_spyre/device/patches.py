@@ -12,6 +12,7 @@ What replaces a function of torch has its name, and is what modes and classes wi
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -334,17 +335,28 @@ def dlpack_device(self: torch.Tensor) -> tuple[Any, int]:
     return DLDeviceType.kDLExtDev, self.device.index
 
 
+def _refuse_to_send() -> None:
+    raise RuntimeError(
+        "a spyre tensor cannot be sent to another process, because the cards "
+        "that a process simulates are its own: send tensor.cpu() instead"
+    )
+
+
 def _local(reduce: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """How a tensor or storage is sent to another process, refused for spyre's."""
+    """How a tensor or storage is sent to another process, refused for spyre's.
+
+    The thread that sends what is put into a queue only prints its errors, and who
+    waits for the next item would wait for ever, as a DataLoader does: there, the
+    receiver gets the error.
+    """
 
     @functools.wraps(reduce)
     def checked(value: Any) -> Any:
-        if value.device.type == "spyre":
-            raise RuntimeError(
-                "a spyre tensor cannot be sent to another process, because the cards "
-                "that a process simulates are its own: send tensor.cpu() instead"
-            )
-        return reduce(value)
+        if value.device.type != "spyre":
+            return reduce(value)
+        if threading.current_thread().name != "QueueFeederThread":
+            _refuse_to_send()
+        return _refuse_to_send, ()
 
     return checked
 
