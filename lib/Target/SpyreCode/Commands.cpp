@@ -10,7 +10,6 @@
 using namespace spyre;
 using namespace spyre::spyrecode;
 using runtime::CorrectionRow;
-using superdsc::appendPath;
 using superdsc::Report;
 
 /// No job needs more.

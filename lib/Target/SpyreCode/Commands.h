@@ -53,7 +53,7 @@ struct Commands {
 };
 
 /// Checks the form (SPYRECODE-FORM-*). Nothing after a violation.
-std::optional<Commands> readCommands(const superdsc::Json &json,
+std::optional<Commands> readCommands(const Json &json,
                                      superdsc::Report &report);
 
 } // namespace spyre::spyrecode
