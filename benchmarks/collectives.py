@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """An all-reduce of 256 MB between two ranks of one machine, against copies in memory.
 
-What one rank has, another process sees only in memory that both map: each rank copies
-its values there, and the sum back. So an all-reduce takes as long as two copies of the
-tensor, made by both ranks at the same time, or longer. The values of both processes
-are checked. Exits with 1 when a ratio is over its limit.
+The limit of memory is taken to be two copies of the tensor, made by both ranks at the
+same time: that is what an all-reduce takes in which each rank copies its values to
+where the other sees them, and the sum back. The values of both processes are checked.
+Exits with 1 when a ratio is over its limit.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def measure(rank: int, folder: str, rounds: int, results: Any) -> None:
         count = BYTES // dtype.itemsize
         ones = torch.ones(count, dtype=dtype).to("spyre")
         source, target = (torch.ones(BYTES, dtype=torch.uint8) for _ in range(2))
-        # The first round opens the shared memory.
+        # In the first round the ranks find each other's memory.
         for number in range(rounds + 1):
             values = ones + rank
             torch.spyre.synchronize()

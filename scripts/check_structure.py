@@ -305,7 +305,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     # Runs descriptors and predicts them.
     "testing": {"_C", "decompositions", "predict"},
     # What ranks share, and how they reduce.
-    "distributed": {"reductions", "shared_memory"},
+    "distributed": {"rank_memory", "reductions"},
     # Its names that are rarely used, when somebody asks for them.
     "device": {"_inductor", "errors", "memory"},
     # Dynamo's interface of the device, and the backend once it is chosen.

@@ -189,7 +189,7 @@ def bits(tensor):
 
 
 def every_collective(rank, size):
-    """The results of the collectives that shared memory serves."""
+    """The results of the collectives in which ranks reach each other's memory."""
     for x in large_tensors(rank):
         for op in (Op.SUM, Op.AVG, Op.MAX, Op.PREMUL_SUM):
             if op == Op.PREMUL_SUM:
@@ -220,13 +220,13 @@ def every_collective(rank, size):
 
 def check_no_file():
     """This process has left no file in memory."""
-    from torch_spyre import shared_memory
+    from torch_spyre import rank_memory
 
-    assert not list(shared_memory.FOLDER.glob(f"spyreccl-{os.getpid()}-*"))
+    assert not list(rank_memory.FOLDER.glob(f"spyreccl-{os.getpid()}-*"))
 
 
 def shared(rank, size):
-    """Shared memory gives the bits that gloo does, and no rank leaves a file."""
+    """They give the bits that gloo does, and no rank leaves a file."""
     from torch_spyre import distributed
 
     found = list(every_collective(rank, size))
@@ -251,14 +251,20 @@ def shared(rank, size):
         assert (two.cpu() == 2).all()
 
 
-def apart(rank, size):
+def apart(rank, size, function="_find", result=None):
     """Ranks that do not find the file of the first one use gloo."""
-    from torch_spyre import shared_memory
+    from torch_spyre import rank_memory
 
     if rank == size - 1:
-        shared_memory._find = lambda *_: None
+        setattr(rank_memory, function, lambda *_: result)
     dist.all_reduce(x := torch.ones(1 << 19, device="spyre"))
     assert dist.group.WORLD._memory is None and (x.cpu() == size).all()
+    check_no_file()
+
+
+def forbidden(rank, size):
+    """So do those that may not read each other's memory."""
+    apart(rank, size, "_can_read", False)
 
 
 def rounded_f32(tensor):
@@ -452,17 +458,9 @@ def death_between(rank, size):
     """The last rank dies in the middle of a large tensor: the others get errors."""
     x = torch.ones(1 << 22, device="spyre")
     dist.all_reduce(x)
-    memory = dist.group.WORLD._memory
     if rank == size - 1:
-        barrier, calls = memory.barrier, []
-
-        def die():
-            calls.append(1)
-            if len(calls) == 4:
-                os._exit(0)
-            barrier()
-
-        memory.barrier = die
+        # The others have told it by then where their values are.
+        dist.group.WORLD._memory.write = lambda *_: os._exit(0)
     expect_errors([lambda: dist.all_reduce(x)] * 2, TIMEOUT + 10)
     os._exit(0)
 
@@ -498,6 +496,7 @@ CHECKS = {
     "death_between": death_between,
     "shared": shared,
     "apart": apart,
+    "forbidden": forbidden,
     "long_training": long_training,
     "hang": hang,
 }

@@ -38,9 +38,9 @@ def test_long_training():
 
 
 @pytest.mark.parametrize(
-    ("check", "size"), [("shared", 2), ("shared", 3), ("apart", 2)]
+    ("check", "size"), [("shared", 2), ("shared", 3), ("apart", 2), ("forbidden", 2)]
 )
-def test_shared_memory(check, size):
+def test_memory_of_ranks(check, size):
     run(check, size)
 
 

@@ -2,7 +2,7 @@
 """``spyreccl``: collectives between simulated cards, one process per card.
 
 Tensors are staged on the host and moved by gloo, which also says when a rank is
-lost. Large ones go through memory that the ranks of a machine share, in pieces, as the
+lost. The ranks of one machine read and write large ones in each other's memory, as the
 device stores them where all ranks store them alike. Floating reductions add fp32
 values in the order of the ranks and round once, so that every rank has the same bits,
 whatever the number of processes and their timing. Collectives run one after the other
@@ -12,10 +12,9 @@ on a thread of the group; ``async_op=True`` gives a work object to wait for.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -23,12 +22,14 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.futures import Future as TorchFuture
 
+from torch_spyre.rank_memory import RankMemory
 from torch_spyre.reductions import Elements, buffer, kind_of, on_host, reduce
-from torch_spyre.shared_memory import SharedMemory
 
 BACKEND = "spyreccl"
-#: Bytes of a tensor from which on it goes through shared memory.
+#: Bytes of a tensor from which on ranks of one machine reach into each other's memory.
 LEAST_SHARED = 1 << 20
+#: Of other ranks' elements that are reduced at once: they stay in the second cache.
+BLOCK_BYTES = 1 << 18
 
 
 class _Work(dist._Work):
@@ -78,8 +79,8 @@ class SpyreCCL(dist.ProcessGroup):
         self._timeout = timeout or timedelta(minutes=30)
         self._store = dist.PrefixStore("spyreccl", store)
         self._gloo = dist.ProcessGroupGloo(self._store, rank, size, self._timeout)
-        #: What the ranks share; None before the first use, or if they do not.
-        self._memory: SharedMemory | None = None
+        #: The memory of all ranks; None before the first use, or out of reach.
+        self._memory: RankMemory | None = None
         self._knows_memory = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=BACKEND)
         # Point-to-point calls do not wait for each other.
@@ -131,14 +132,14 @@ class SpyreCCL(dist.ProcessGroup):
             self._gloo.barrier().wait()
         return parts
 
-    # --- through shared memory ---------------------------------------------------
+    # --- in each other's memory --------------------------------------------------
 
-    def _shared(self, tensor: Tensor) -> SharedMemory | None:
-        """Through what a tensor that is as large on all ranks is moved; None: gloo."""
+    def _shared(self, tensor: Tensor) -> RankMemory | None:
+        """Where a tensor that is as large on all ranks is moved; None: through gloo."""
         if self._size == 1 or tensor.nbytes < LEAST_SHARED:
             return None
         if not self._knows_memory:
-            self._memory = SharedMemory.open(
+            self._memory = RankMemory.open(
                 self._store, self._gloo, self._rank, self._size, self._timeout
             )
             self._knows_memory = True
@@ -153,55 +154,75 @@ class SpyreCCL(dist.ProcessGroup):
         everywhere = torch.cat(self._gather(number))
         return bool(number.item() != 0 and (everywhere == number).all())
 
-    def _share_reduced(self, memory: SharedMemory, tensor: Tensor, op: Any) -> None:
+    def _share_reduced(self, memory: RankMemory, tensor: Tensor, op: Any) -> None:
         """All ranks get the reduced tensor."""
         is_stored = self._are_alike(kind_of(tensor))
-        elements = Elements(tensor, is_stored=is_stored, is_read=True)
-        for first, slots in memory.pieces(elements.count, elements.dtype):
-            count = slots[0].numel()
-            bounds = [count * r // self._size for r in range(self._size + 1)]
-            parts = [slice(*pair) for pair in pairwise(bounds)]
-            elements.read(first, slots[self._rank])
-            memory.barrier()
-            # Each rank reduces a part of the piece; nobody else reads that part.
-            own = parts[self._rank]
-            result = slots[self._rank][own]
-            elements.reduce([slot[own] for slot in slots], op, result)
-            memory.barrier()
-            for slot, part in zip(slots, parts, strict=True):
-                elements.write(first + part.start, slot[part])
+        elements = Elements(tensor, is_stored=is_stored, is_read=True, is_written=True)
+        values = elements.values
+        with memory.reaching(values):
+            # Each rank reduces a part, which nobody else reads or writes.
+            begin = values.numel() * self._rank // self._size
+            end = values.numel() * (self._rank + 1) // self._size
+            own = values[begin:end]
+            for first, parts in self._blocks(memory, elements, begin, own):
+                result = parts[self._rank]
+                elements.reduce(parts, op, result)
+                for rank in self._others():
+                    memory.write(rank, first, result, elements.device)
         elements.finish()
 
     def _share_scattered(
-        self, memory: SharedMemory, output: Tensor, tensor: Tensor, op: Any
+        self, memory: RankMemory, output: Tensor, tensor: Tensor, op: Any
     ) -> None:
         """Each rank gets a part of the reduced tensor."""
         is_stored = self._are_in_order(output, tensor)
         source = Elements(tensor, is_stored=is_stored, is_read=True)
-        target = Elements(output, is_stored=is_stored, is_read=False)
-        for first, slots in memory.pieces(target.count, source.dtype, self._size):
-            chunks = [slot.view(self._size, -1) for slot in slots]
-            for rank, chunk in enumerate(chunks[self._rank]):
-                source.read(rank * target.count + first, chunk)
-            memory.barrier()
-            result = chunks[self._rank][self._rank]
-            source.reduce([chunk[self._rank] for chunk in chunks], op, result)
-            target.write(first, result)
+        target = Elements(output, is_stored=is_stored, is_written=True)
+        count = target.values.numel()
+        with memory.reaching(source.values):
+            begin = self._rank * count
+            own = source.values[begin : begin + count]
+            for first, parts in self._blocks(memory, source, begin, own):
+                into = target.values[first - begin :][: parts[0].numel()]
+                source.reduce(parts, op, into)
         target.finish()
 
     def _share_gathered(
-        self, memory: SharedMemory, output: Tensor, tensor: Tensor
+        self, memory: RankMemory, output: Tensor, tensor: Tensor
     ) -> None:
         """All ranks get the tensors of all, one after the other."""
         is_stored = self._are_in_order(tensor, output)
         source = Elements(tensor, is_stored=is_stored, is_read=True)
-        target = Elements(output, is_stored=is_stored, is_read=False)
-        for first, slots in memory.pieces(source.count, source.dtype):
-            source.read(first, slots[self._rank])
-            memory.barrier()
-            for rank, slot in enumerate(slots):
-                target.write(rank * source.count + first, slot)
+        target = Elements(output, is_stored=is_stored, is_written=True)
+        chunks = target.values.view(self._size, -1)
+        with memory.reaching(source.values):
+            for rank in self._others():
+                memory.read(rank, 0, chunks[rank], target.device)
+            # A part of the output may be the input, which others are reading.
+            if chunks[self._rank].data_ptr() != source.values.data_ptr():
+                chunks[self._rank].copy_(source.values)
         target.finish()
+
+    def _others(self) -> list[int]:
+        """The other ranks, the next one first: not all begin with the same one."""
+        return [(self._rank + step) % self._size for step in range(1, self._size)]
+
+    def _blocks(
+        self, memory: RankMemory, elements: Elements, begin: int, own: Tensor
+    ) -> Iterator[tuple[int, list[Tensor]]]:
+        """The elements of all ranks at the places of ``own``, from ``begin`` on.
+
+        Gives the first place of a block, and the elements of each rank.
+        """
+        most = BLOCK_BYTES // own.itemsize // (self._size - 1)
+        rooms = own.new_empty(self._size, min(most, own.numel()))
+        for first in range(0, own.numel(), most):
+            block = own[first : first + most]
+            parts = [room[: block.numel()] for room in rooms]
+            parts[self._rank] = block
+            for rank in self._others():
+                memory.read(rank, begin + first, parts[rank], elements.device)
+            yield begin + first, parts
 
     def _are_in_order(self, small: Tensor, large: Tensor) -> bool:
         """Whether the elements of both follow each other on the device, everywhere.
@@ -212,17 +233,16 @@ class SpyreCCL(dist.ProcessGroup):
         are_alike = self._are_alike(*kinds)
         return are_alike and kinds[1] == (kinds[0][0] * self._size, kinds[0][1])
 
-    def _share_broadcast(self, memory: SharedMemory, tensor: Tensor, root: int) -> None:
+    def _share_broadcast(self, memory: RankMemory, tensor: Tensor, root: int) -> None:
         """All ranks get the tensor of one."""
         is_stored = self._are_alike(kind_of(tensor))
         is_root = self._rank == root
-        elements = Elements(tensor, is_stored=is_stored, is_read=is_root)
-        for first, slots in memory.pieces(elements.count, elements.dtype):
-            if is_root:
-                elements.read(first, slots[root])
-            memory.barrier()
+        elements = Elements(
+            tensor, is_stored=is_stored, is_read=is_root, is_written=not is_root
+        )
+        with memory.reaching(elements.values):
             if not is_root:
-                elements.write(first, slots[root])
+                memory.read(root, 0, elements.values, elements.device)
         if not is_root:
             elements.finish()
 

@@ -14,12 +14,8 @@ from torch_spyre import _C
 
 #: Elements that are reduced at once: what they take stays in the processor's cache.
 BLOCK = 1 << 16
-#: As what the elements travel that a device stores.
-_STORED = {
-    torch.float16: torch.int16,
-    torch.bfloat16: torch.int16,
-    torch.float32: torch.float32,
-}
+#: Types whose elements travel as the device stores them.
+_STORED = (torch.float16, torch.bfloat16, torch.float32)
 
 
 def staged(dtype: torch.dtype) -> torch.dtype:
@@ -104,55 +100,46 @@ def kind_of(tensor: Tensor) -> tuple[int, str] | None:
 class Elements:
     """A tensor as a row of elements: those that the device stores, or a host copy's.
 
-    ``dtype`` is what the elements travel as, ``count`` how many there are.
+    ``values`` are the elements, on the host, and ``device`` is the tensor's card.
     """
 
-    def __init__(self, tensor: Tensor, *, is_stored: bool, is_read: bool) -> None:
+    def __init__(
+        self,
+        tensor: Tensor,
+        *,
+        is_stored: bool,
+        is_read: bool = False,
+        is_written: bool = False,
+    ) -> None:
         """Elements that are not read first are all written before ``finish()``."""
         self._tensor = tensor
-        self._copy: Tensor | None = None
+        self._is_stored = is_stored
+        self.device = tensor.device.index or 0
         if is_stored:
-            self.dtype = _STORED[tensor.dtype]
-            self.count = _C.element_run(tensor)[0]
+            self.values = _C.stored_elements(tensor, is_written)
         else:
             copy = on_host(tensor) if is_read else buffer(tensor)
-            self._copy = copy.view(-1)
-            self.dtype = copy.dtype
-            self.count = copy.numel()
+            self.values = copy.view(-1)
         #: Whether the elements are codes of the device's 16-bit floats.
-        self.is_coded = is_stored and self.dtype == torch.int16
-
-    def read(self, first: int, values: Tensor) -> None:
-        """Copies elements, from number ``first`` on, into ``values``."""
-        if self._copy is None:
-            _C.read_elements(self._tensor, first, values)
-        else:
-            values.copy_(self._copy[first:][: values.numel()])
-
-    def write(self, first: int, values: Tensor) -> None:
-        """Stores ``values`` in the elements from number ``first`` on."""
-        if self._copy is None:
-            _C.write_elements(self._tensor, first, values)
-        else:
-            self._copy[first:][: values.numel()].copy_(values)
+        self._is_coded = is_stored and self.values.dtype == torch.int16
 
     def finish(self) -> None:
         """Puts what was written into the tensor."""
-        if self._copy is not None:
-            self._tensor.copy_(self._copy.view(self._tensor.shape))
+        if not self._is_stored:
+            self._tensor.copy_(self.values.view(self._tensor.shape))
 
     def reduce(self, parts: Sequence[Tensor], op: Any, result: Tensor) -> None:
         """Reduces the ranks' elements, in their order, into ``result``.
 
         ``result`` may be one of the parts.
         """
-        if self.is_coded and _kind(op) == dist.ReduceOp.SUM:
+        if self._is_coded and _kind(op) == dist.ReduceOp.SUM:
             _C.sum_elements(list(parts), result)
             return
         for first in range(0, result.numel(), BLOCK):
             pieces = [part[first : first + BLOCK] for part in parts]
             into = result[first : first + BLOCK]
-            if not self.is_coded:
+            if not self._is_coded:
                 into.copy_(reduce(pieces, op, into))
                 continue
             values = []

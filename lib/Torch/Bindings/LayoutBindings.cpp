@@ -8,6 +8,7 @@
 #include "../Storage/StorageImage.h"
 #include "../Storage/ViewShift.h"
 #include "../Transfer/ElementRun.h"
+#include "../Transfer/ProcessMemory.h"
 #include "../Transfer/RankBarrier.h"
 #include "../Transfer/Transfer.h"
 #include "Bindings.h"
@@ -409,13 +410,12 @@ void initElementBindings(py::module &m) {
       "on the device: its own in their order, or all of its storage, padding "
       "included. Tensors with the same pair have equal elements at equal "
       "places. None if there is no such run.");
-  m.def("read_elements", &readElements, py::arg("tensor"), py::arg("first"),
-        py::arg("elements"),
-        "Copies stored elements of a tensor's run, from number `first` on, "
-        "into a dense one-dimensional CPU tensor of items as wide.",
+  m.def("stored_elements", &storedElements, py::arg("tensor"),
+        py::arg("are_written"),
+        "The elements of a tensor's run where they are: a one-dimensional CPU "
+        "tensor of fp32 values, or of int16 codes of 16-bit floats. Nothing "
+        "else may use the tensor until they have been read or written.",
         Release());
-  m.def("write_elements", &writeElements, py::arg("tensor"), py::arg("first"),
-        py::arg("elements"), "The reverse of read_elements().", Release());
   m.def("decode_elements", &decodeElements, py::arg("codes"), py::arg("values"),
         "Stores the fp32 values of int16 codes of SEN169_FP16.", Release());
   m.def("encode_elements", &encodeElements, py::arg("values"), py::arg("codes"),
@@ -435,6 +435,18 @@ void initElementBindings(py::module &m) {
           "if a process has ended, or has not come after so many seconds.")
       .def_readonly_static("BYTES", &RankBarrier::kBytes,
                            "Bytes of the file's memory per rank.");
+  m.def("share_process_memory", &shareProcessMemory,
+        "Lets all processes of the same user read and write the memory of this "
+        "one, where the kernel would not.");
+  m.def("read_process", &readProcess, py::arg("process"), py::arg("address"),
+        py::arg("values"), py::arg("device"),
+        "Copies from an address in the memory of a process into a dense CPU "
+        "tensor, and traces a transfer to card `device`. Raises RuntimeError "
+        "if the process has ended or may not be reached.",
+        Release());
+  m.def("write_process", &writeProcess, py::arg("process"), py::arg("address"),
+        py::arg("values"), py::arg("device"), "The reverse of read_process().",
+        Release());
 }
 
 } // namespace

@@ -9,7 +9,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace spyre::pytorch {
 
@@ -44,42 +43,21 @@ std::optional<ElementRun> elementRunOf(const at::Tensor &tensor) {
       elementSize, kind};
 }
 
-/// Checks that a run holds elements, and says where in the storage they begin.
-static uint64_t findElements(const at::Tensor &tensor, int64_t first,
-                             const at::Tensor &elements) {
+at::Tensor storedElements(const at::Tensor &tensor, bool areWritten) {
   std::optional<ElementRun> run = elementRunOf(tensor);
-  TORCH_CHECK(run, "the elements of the tensor do not follow each other on the "
-                   "device");
-  TORCH_CHECK(elements.is_cpu() && elements.dim() == 1 &&
-                  elements.is_contiguous() &&
-                  elements.itemsize() == static_cast<size_t>(run->elementSize),
-              "expected a dense one-dimensional CPU tensor with items of ",
-              run->elementSize, " bytes");
-  int64_t count = elements.numel();
-  TORCH_CHECK(first >= 0 && first <= run->count && count <= run->count - first,
-              "elements ", first, " to ", first + count, " of a run of ",
-              run->count);
-  return run->offsetInBytes + first * run->elementSize;
-}
-
-void readElements(const at::Tensor &tensor, int64_t first,
-                  const at::Tensor &elements) {
-  uint64_t offset = findElements(tensor, first, elements);
+  c10::ScalarType dtype = tensor.scalar_type();
+  TORCH_CHECK(run && (dtype == c10::kFloat || dtype == c10::kHalf ||
+                      dtype == c10::kBFloat16),
+              "the tensor's elements are no floats that follow each other on "
+              "the device");
   SpyreStorageImpl &storage = storageOf(tensor);
-  TransferScope scope(TransferKind::DeviceToHost, storage.deviceIndex(),
-                      static_cast<int64_t>(elements.nbytes()));
-  std::memcpy(elements.mutable_data_ptr(), storage.deviceBytes() + offset,
-              elements.nbytes());
-}
-
-void writeElements(const at::Tensor &tensor, int64_t first,
-                   const at::Tensor &elements) {
-  uint64_t offset = findElements(tensor, first, elements);
-  SpyreStorageImpl &storage = storageOf(tensor);
-  TransferScope scope(TransferKind::HostToDevice, storage.deviceIndex(),
-                      static_cast<int64_t>(elements.nbytes()));
-  std::memcpy(storage.writableBytes() + offset, elements.const_data_ptr(),
-              elements.nbytes());
+  uint8_t *first = areWritten ? storage.writableBytes()
+                              : const_cast<uint8_t *>(storage.deviceBytes());
+  // The elements keep the tensor.
+  return at::from_blob(
+      first + run->offsetInBytes, {run->count}, [tensor](void *) {},
+      at::TensorOptions().dtype(dtype == c10::kFloat ? c10::kFloat
+                                                     : c10::kShort));
 }
 
 static bool isDenseOnHost(const at::Tensor &tensor, c10::ScalarType type,

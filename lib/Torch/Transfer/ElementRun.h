@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- ElementRun.h - Elements as the device holds them ---------*- C++ -*-===//
 //
-// Collectives move the stored elements of a tensor piece by piece, without an
-// image of the whole tensor on the host.
+// Collectives move the stored elements of a tensor, without an image of it on
+// the host.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,13 +33,12 @@ struct ElementRun {
 /// hold the tensor.
 std::optional<ElementRun> elementRunOf(const at::Tensor &tensor);
 
-/// Copies as many elements as `elements` has, from element `first` of the run
-/// of `tensor` on. `elements` is a one-dimensional dense CPU tensor whose items
-/// are as wide as the stored elements. Throws if the run does not hold them.
-void readElements(const at::Tensor &tensor, int64_t first,
-                  const at::Tensor &elements);
-void writeElements(const at::Tensor &tensor, int64_t first,
-                   const at::Tensor &elements);
+/// The elements of a tensor's run where they are: a one-dimensional CPU tensor
+/// of fp32 values, or of codes of 16-bit floats as int16. They may be stored to
+/// if `areWritten`. Waits for the work that uses the tensor, which nothing else
+/// may use until they have been read or written. Throws if there is no run of
+/// floats.
+at::Tensor storedElements(const at::Tensor &tensor, bool areWritten);
 
 /// Converts between codes of SEN169_FP16 (int16) and fp32 values, dense CPU
 /// tensors of one size. Throws for others.
