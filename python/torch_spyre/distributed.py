@@ -176,8 +176,10 @@ class SpyreCCL(dist.ProcessGroup):
     ) -> None:
         """Each rank gets a part of the reduced tensor."""
         is_stored = self._are_in_order(output, tensor)
-        source = Elements(tensor, is_stored=is_stored, is_read=True)
+        # First: a storage that others share moves before it is written, and the input
+        # may be a part of it, or it of the input.
         target = Elements(output, is_stored=is_stored, is_written=True)
+        source = Elements(tensor, is_stored=is_stored, is_read=True)
         count = target.values.numel()
         with memory.reaching(source.values):
             begin = self._rank * count
@@ -192,8 +194,8 @@ class SpyreCCL(dist.ProcessGroup):
     ) -> None:
         """All ranks get the tensors of all, one after the other."""
         is_stored = self._are_in_order(tensor, output)
-        source = Elements(tensor, is_stored=is_stored, is_read=True)
         target = Elements(output, is_stored=is_stored, is_written=True)
+        source = Elements(tensor, is_stored=is_stored, is_read=True)
         chunks = target.values.view(self._size, -1)
         with memory.reaching(source.values):
             for rank in self._others():

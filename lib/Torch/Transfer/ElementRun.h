@@ -35,9 +35,9 @@ std::optional<ElementRun> elementRunOf(const at::Tensor &tensor);
 
 /// The elements of a tensor's run where they are: a one-dimensional CPU tensor
 /// of fp32 values, or of codes of 16-bit floats as int16. They may be stored to
-/// if `areWritten`. Waits for the work that uses the tensor, which nothing else
-/// may use until they have been read or written. Throws if there is no run of
-/// floats.
+/// if `areWritten`, for which the storage may move. Waits for the work that
+/// uses the tensor, which nothing else may use until they have been read or
+/// written. Throws if there is no run of floats.
 at::Tensor storedElements(const at::Tensor &tensor, bool areWritten);
 
 /// Converts between codes of SEN169_FP16 (int16) and fp32 values, dense CPU
