@@ -178,9 +178,12 @@ def test_no_sharing_between_processes():
     ForkingPickler.dumps(sample())
 
 
-def test_loaders_of_data_say_that_nothing_is_shared():
+@pytest.mark.parametrize("pinned", (False, True))
+def test_loaders_of_data_say_that_nothing_is_shared(pinned):
     """They wait without end for what a worker puts into their queue."""
-    code = """
+    code = (
+        f"pinned = {pinned}"
+        + """
 import torch
 class Data(torch.utils.data.Dataset):
     def __len__(self):
@@ -189,12 +192,17 @@ class Data(torch.utils.data.Dataset):
         x = torch.full((3, 65), float(i))
         return x.to("spyre") if on_device else x
 for on_device in (False, True):
-    for batch in torch.utils.data.DataLoader(Data(), 2, num_workers=1):
+    for batch in torch.utils.data.DataLoader(
+        Data(), 2, num_workers=1, pin_memory=pinned
+    ):
         print(batch.shape, batch.sum().item(), flush=True)
 """
+    )
     result = run_python(code)
     assert result.stdout == "torch.Size([2, 3, 65]) 195.0\n", result.stderr
-    assert "send tensor.cpu() instead" in result.stderr and result.returncode == 1
+    assert result.returncode == 1
+    last = result.stderr.rstrip().splitlines()[-1]
+    assert "a spyre tensor cannot be sent" in last and "tensor.cpu() instead" in last
 
 
 def test_pickle_and_the_old_file_format(tmp_path):

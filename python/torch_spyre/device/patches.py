@@ -16,7 +16,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch._prims_common import make_contiguous_strides_for
@@ -335,11 +335,29 @@ def dlpack_device(self: torch.Tensor) -> tuple[Any, int]:
     return DLDeviceType.kDLExtDev, self.device.index
 
 
-def _refuse_to_send() -> None:
+def _refuse_to_send() -> NoReturn:
     raise RuntimeError(
         "a spyre tensor cannot be sent to another process, because the cards "
         "that a process simulates are its own: send tensor.cpu() instead"
     )
+
+
+class _NotSent:
+    """Stands for a tensor that was not sent; whoever asks it for anything, raises."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        _refuse_to_send()
+
+
+def _refuse_to_receive() -> _NotSent:
+    """Raises where a tensor that cannot be sent is received.
+
+    Not in the thread of a DataLoader that pins memory: it ends at what it cannot
+    receive, and the error says no more than that. It hands on errors of pinning.
+    """
+    if "_pin_memory_loop" in threading.current_thread().name:
+        return _NotSent()
+    _refuse_to_send()
 
 
 def _local(reduce: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -356,7 +374,7 @@ def _local(reduce: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return reduce(value)
         if threading.current_thread().name != "QueueFeederThread":
             _refuse_to_send()
-        return _refuse_to_send, ()
+        return _refuse_to_receive, ()
 
     return checked
 
