@@ -144,6 +144,16 @@ REPEATED = {
     "index_fill of a tensor": lambda x, m, i: x.index_fill_(1, i, x.new_tensor(9)),
     "index_put": lambda x, m, i: x.index_put_((i, i), x.new_tensor([9])),
     "index": lambda x, m, i: x.__setitem__((slice(None), i), 9),
+    "addition": lambda x, m, i: x.index_put_((i,), x[:2] + 1, accumulate=True),
+    "addition of one": lambda x, m, i: x.index_put_(
+        (i, i), x.new_tensor(7), accumulate=True
+    ),
+    "addition to one place": lambda x, m, i: x.index_put_(
+        (i * 0, i * 0 + 1), x[0, 1:], accumulate=True
+    ),
+    "addition by a mask": lambda x, m, i: x.index_put_(
+        (m,), x.new_tensor([3, 4, 5]), accumulate=True
+    ),
 }
 
 
@@ -160,6 +170,64 @@ def test_one_value_in_repeated_memory(name):
             REPEATED[name](rows, mask.to(device), torch.tensor([0, 2]).to(device))
         found.append((x.tolist(), rows.tolist()))
     assert found[1] == found[0]
+
+
+@pytest.mark.parametrize(
+    "dtype", (torch.float16, torch.bfloat16, torch.int64, torch.bool)
+)
+@pytest.mark.parametrize("size", (1, 3, 65))
+def test_additions_to_repeated_memory(dtype, size):
+    """Along rows, columns and a dimension before both; none at all."""
+    found = []
+    for device in ("cpu", "spyre"):
+        x = (torch.arange(size) % 3).to(dtype).to(device)
+        values = torch.ones(size, dtype=dtype, device=device)
+        where = torch.arange(size, device=device) // 2
+        with pytest.warns(UserWarning, match="on expanded tensors is deprecated"):
+            x.expand(4, size).index_put_((where * 0, where), values, accumulate=True)
+            x[:, None].expand(size, 5).index_put_((where,), values[:1], True)
+            x[:, None].expand(2, size, 1).index_put_(
+                (where[:1], where[:1]), values[:1], True
+            )
+            x.expand(4, size).index_put_((where[:0],), x[:0, None], True)
+        found.append(x.tolist())
+    assert found[1] == found[0]
+
+
+@pytest.mark.parametrize("diagonal", (-3, -1, 0, 1, 4))
+@pytest.mark.parametrize("dtype", (torch.float32, torch.int64, torch.bool))
+def test_triangles_of_repeated_memory(diagonal, dtype):
+    """A place is cleared if any of the elements there is outside the triangle."""
+    found = []
+    for device in ("cpu", "spyre"):
+        results = []
+        for write in (torch.Tensor.tril_, torch.Tensor.triu_):
+            for size in (1, 3, 65):
+                x = (torch.arange(size) % 5 + 1).to(dtype).to(device)
+                for view in (
+                    x.expand(4, size),
+                    x[:, None].expand(size, 4),
+                    x[None, :, None].expand(2, size, 2),
+                    x.expand(0, size),
+                ):
+                    assert write(view, diagonal) is view
+                    results.append((x.tolist(), view.tolist()))
+        found.append(results)
+    assert found[1] == found[0]
+
+
+def test_thresholds_in_repeated_memory():
+    x = torch.arange(3.0).to("spyre")
+    rows = x.expand(4, 3)
+    assert torch.nn.functional.threshold(rows, 1, -2, inplace=True) is rows
+    assert x.tolist() == [-2, -2, 2] and rows.tolist() == [[-2, -2, 2]] * 4
+
+
+def test_integers_without_nan_in_repeated_memory():
+    x = torch.arange(3).to("spyre").expand(2, 3)
+    assert x.nan_to_num_() is x and x.tolist() == [[0, 1, 2]] * 2
+    with pytest.raises(RuntimeError, match="more than one element"):
+        x[0].float().expand(2, 3).nan_to_num_()
 
 
 def test_out_is_on_the_device():

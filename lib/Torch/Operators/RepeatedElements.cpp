@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that PyTorch lets write tensors whose elements repeat, as those of
-// expand() do, though with a warning: they store one value in some places. A
-// place of memory gets it if it is chosen anywhere where it repeats.
+// expand() do, some of them with a warning: they store one value in some
+// places, or add values there. A place of memory gets what is stored or added
+// anywhere where it repeats.
 #include "../Storage/Storage.h"
 #include "../Transfer/Copy.h"
 #include "Fallback.h"
@@ -14,61 +15,152 @@ namespace spyre::pytorch {
 
 namespace {
 
-/// The argument that is stored, if it is one value; nothing for calls whose
-/// result depends on the order in which places are written.
-std::optional<size_t> storedValue(const c10::FunctionSchema &schema,
-                                  c10::ArrayRef<c10::IValue> arguments) {
-  for (size_t i = 1; i < arguments.size(); ++i) {
-    const std::string &name = schema.arguments()[i].name();
-    if (name == "accumulate" && arguments[i].toBool())
-      return std::nullopt;
-  }
-  for (size_t i = 1; i < arguments.size(); ++i) {
-    const std::string &name = schema.arguments()[i].name();
-    if (name != "value" && name != "values")
-      continue;
-    bool isOne =
-        !arguments[i].isTensor() || (arguments[i].toTensor().defined() &&
-                                     arguments[i].toTensor().numel() == 1);
-    return isOne ? std::optional(i) : std::nullopt;
-  }
+/// The position of the argument that is stored or added.
+std::optional<size_t> positionOfValue(const c10::FunctionSchema &schema) {
+  for (size_t i = 1; i < schema.arguments().size(); ++i)
+    if (const std::string &name = schema.arguments()[i].name();
+        name == "value" || name == "values")
+      return i;
   return std::nullopt;
 }
 
-/// Runs operator(self, places..., value): with marks for the value on a tensor
-/// of marks, which say where each place of memory is chosen.
+/// Whether values are added.
+bool accumulates(const c10::FunctionSchema &schema,
+                 c10::ArrayRef<c10::IValue> arguments) {
+  for (size_t i = 1; i < arguments.size(); ++i)
+    if (schema.arguments()[i].name() == "accumulate")
+      return arguments[i].toBool();
+  return false;
+}
+
+/// Whether a value is one; the result of storing several depends on the order
+/// in which places are written.
+bool isOne(const c10::IValue &value) {
+  return !value.isTensor() ||
+         (value.toTensor().defined() && value.toTensor().numel() == 1);
+}
+
+bool isRepeated(const at::Tensor &self) {
+  return self.device().type() == kSpyre &&
+         at::has_internal_overlap(self) == at::MemOverlap::Yes;
+}
+
+/// The dimensions along which elements repeat.
+std::vector<int64_t> repeatedDims(const at::Tensor &self) {
+  std::vector<int64_t> dims;
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (self.stride(d) == 0 && self.size(d) > 1)
+      dims.push_back(d);
+  return dims;
+}
+
+/// Stores one value: marks for it on a tensor of marks say where each place of
+/// memory is chosen.
+void storeOne(const c10::OperatorHandle &op, torch::jit::Stack arguments,
+              size_t position) {
+  at::Tensor self = arguments[0].toTensor();
+  at::Tensor chosen = at::zeros(self.sizes(), self.options().dtype(at::kBool));
+  c10::IValue value = arguments[position];
+  arguments[0] = chosen;
+  arguments[position] =
+      value.isTensor() ? c10::IValue(at::ones_like(value.toTensor(), at::kBool))
+                       : c10::IValue(true);
+  op.callBoxed(arguments);
+  for (int64_t d : repeatedDims(self))
+    chosen = chosen.any(d, /*keepdim=*/true);
+  at::Tensor places = withoutRepeats(self);
+  if (value.isTensor())
+    places.masked_fill_(chosen, value.toTensor().reshape({}));
+  else
+    places.masked_fill_(chosen, value.toScalar());
+}
+
+/// Adds values to zeros, and to each place of memory the sum of what it gets,
+/// which is rounded once.
+void addAll(const c10::OperatorHandle &op, torch::jit::Stack arguments,
+            size_t position) {
+  at::Tensor self = arguments[0].toTensor();
+  c10::ScalarType dtype = self.scalar_type();
+  if (c10::isReducedFloatingType(dtype))
+    dtype = at::kFloat;
+  else if (dtype == at::kBool)
+    dtype = at::kInt;
+  at::Tensor values = arguments[position].toTensor();
+  TORCH_CHECK_INDEX(values.scalar_type() == self.scalar_type(),
+                    "Index put requires the source and destination dtypes "
+                    "match, got ",
+                    self.scalar_type(), " for the destination and ",
+                    values.scalar_type(), " for the source.");
+  at::Tensor added = at::zeros(self.sizes(), self.options().dtype(dtype));
+  arguments[0] = added;
+  arguments[position] = values.to(dtype);
+  op.callBoxed(arguments);
+  if (std::vector<int64_t> dims = repeatedDims(self); !dims.empty())
+    added = added.sum(dims, /*keepdim=*/true, dtype);
+  at::Tensor places = withoutRepeats(self);
+  places.copy_(places + added);
+}
+
+/// Runs operator(self, places..., value) where elements of self repeat.
 void runOnRepeated(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   const c10::FunctionSchema &schema = op.schema();
   size_t count = schema.arguments().size();
   c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, count);
   at::Tensor self = arguments[0].toTensor();
-  std::optional<size_t> position;
-  if (self.device().type() == kSpyre &&
-      at::has_internal_overlap(self) == at::MemOverlap::Yes)
-    position = storedValue(schema, arguments);
-  if (!position)
+  std::optional<size_t> position = positionOfValue(schema);
+  bool isAdded = accumulates(schema, arguments);
+  if (!position || !isRepeated(self) ||
+      !(isAdded || isOne(arguments[*position])))
     return runBoxed(op, stack);
   std::string name = schema.name().substr(schema.name().find("::") + 2);
   TORCH_WARN("Use of ", name == "_index_put_impl_" ? "index_put_" : name,
              " on expanded tensors is deprecated. Please clone() the tensor "
              "before performing this operation. This also applies to advanced "
              "indexing e.g. tensor[mask] = scalar");
-  at::Tensor chosen = at::zeros(self.sizes(), self.options().dtype(at::kBool));
-  c10::IValue value = arguments[*position];
+  (isAdded ? addAll : storeOne)(
+      op, torch::jit::Stack(arguments.begin(), arguments.end()), *position);
+  torch::jit::drop(*stack, count);
+  stack->push_back(self);
+}
+
+/// tril_ and triu_: a triangle of marks says which places they leave.
+void clearOnRepeated(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  size_t count = op.schema().arguments().size();
+  c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, count);
+  at::Tensor self = arguments[0].toTensor();
+  if (!isRepeated(self) || self.dim() < 2)
+    return runBoxed(op, stack);
+  at::Tensor left = at::ones(self.sizes(), self.options().dtype(at::kBool));
   torch::jit::Stack marking(arguments.begin(), arguments.end());
-  marking[0] = chosen;
-  marking[*position] =
-      value.isTensor() ? c10::IValue(at::ones_like(value.toTensor(), at::kBool))
-                       : c10::IValue(true);
+  marking[0] = left;
   op.callBoxed(marking);
-  for (int64_t d = 0; d < self.dim(); ++d)
-    if (self.stride(d) == 0 && self.size(d) > 1)
-      chosen = chosen.any(d, /*keepdim=*/true);
-  at::Tensor places = withoutRepeats(self);
-  if (value.isTensor())
-    places.masked_fill_(chosen, value.toTensor().reshape({}));
-  else
-    places.masked_fill_(chosen, value.toScalar());
+  for (int64_t d : repeatedDims(self))
+    left = left.all(d, /*keepdim=*/true);
+  withoutRepeats(self).masked_fill_(left.logical_not(), 0);
+  torch::jit::drop(*stack, count);
+  stack->push_back(self);
+}
+
+/// threshold_ gives the same when it is applied again.
+void applyOnRepeated(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  size_t count = op.schema().arguments().size();
+  c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, count);
+  at::Tensor self = arguments[0].toTensor();
+  if (!isRepeated(self))
+    return runBoxed(op, stack);
+  torch::jit::Stack once(arguments.begin(), arguments.end());
+  once[0] = withoutRepeats(self);
+  op.callBoxed(once);
+  torch::jit::drop(*stack, count);
+  stack->push_back(self);
+}
+
+/// nan_to_num_ leaves integers as they are.
+void keepOnRepeated(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  size_t count = op.schema().arguments().size();
+  at::Tensor self = torch::jit::last(*stack, count)[0].toTensor();
+  if (!isRepeated(self) || !c10::isIntegralType(self.scalar_type(), true))
+    return runBoxed(op, stack);
   torch::jit::drop(*stack, count);
   stack->push_back(self);
 }
@@ -78,6 +170,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
        {"masked_fill_.Scalar", "masked_fill_.Tensor", "index_fill_.int_Scalar",
         "index_fill_.int_Tensor", "index_put_", "_index_put_impl_"})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&runOnRepeated>());
+  for (const char *name : {"tril_", "triu_"})
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&clearOnRepeated>());
+  m.impl("threshold_",
+         torch::CppFunction::makeFromBoxedFunction<&applyOnRepeated>());
+  m.impl("nan_to_num_",
+         torch::CppFunction::makeFromBoxedFunction<&keepOnRepeated>());
 }
 
 } // namespace

@@ -134,7 +134,7 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination,
 at::Tensor withoutRepeats(const at::Tensor &tensor) {
   std::vector<int64_t> sizes = tensor.sizes().vec();
   for (size_t dim : c10::irange(sizes.size()))
-    if (tensor.stride(dim) == 0)
+    if (tensor.stride(dim) == 0 && tensor.size(dim) > 1)
       sizes[dim] = 1;
   return tensor.as_strided(sizes, tensor.strides());
 }
