@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grid samplers, gradients of upsampling and padding, windows, bags and segments."""
 
+import logging
 import math
 
 import pytest
@@ -242,3 +243,20 @@ def test_antialias(mode, align_corners):
         actual = native(f, x)
         assert actual.stride() == expected.stride()
         near(actual, expected, bits=9)
+
+
+def test_gradients_at_many_sizes_log_nothing(caplog):
+    """PyTorch's meta function takes no symbols, and logs that with a traceback."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    log.addHandler(caplog.handler)
+    try:
+        for n in (4, 5, 6, 65):
+            x = torch.ones(2, 3, n, n, device="spyre", requires_grad=True)
+            wide = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
+            wide.sum().backward()
+            torch.testing.assert_close(
+                x.grad.sum().cpu(), torch.tensor(24.0 * n * n), rtol=1e-5, atol=0
+            )
+    finally:
+        log.removeHandler(caplog.handler)
+    assert not caplog.records

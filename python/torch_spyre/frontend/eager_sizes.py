@@ -11,7 +11,6 @@ import sympy
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.source import ConstantSource
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import (
     DimDynamic,
     ShapeEnv,
@@ -21,7 +20,7 @@ from torch.fx.experimental.symbolic_shapes import (
 from torch_spyre import _C
 from torch_spyre.frontend.bindings import Binding
 from torch_spyre.frontend.importer import Importer, InputKind, StorageSpec, TensorSpec
-from torch_spyre.frontend.operands import Operands
+from torch_spyre.frontend.operands import Operands, quiet_mode
 from torch_spyre.frontend.size_classes import Size, Symbol
 from torch_spyre.frontend.size_patterns import Pattern, Sum, find_pattern
 from torch_spyre.frontend.sized import SizedImporter
@@ -148,7 +147,7 @@ class SizedOperands(Operands):
     def mode(self) -> Iterator[None]:
         """In which sizes are symbols, also for what is composite in C++."""
         with (
-            FakeTensorMode(shape_env=self._env, allow_non_fake_inputs=True),
+            quiet_mode(shape_env=self._env, allow_non_fake_inputs=True),
             enable_python_dispatcher(),
         ):
             yield

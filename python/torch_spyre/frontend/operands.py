@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -33,9 +36,7 @@ class Operands:
 
     def mode(self) -> AbstractContextManager[Any]:
         """In which operators on stand_in() are traced."""
-        from torch._subclasses.fake_tensor import FakeTensorMode
-
-        return FakeTensorMode(allow_non_fake_inputs=True)
+        return quiet_mode(allow_non_fake_inputs=True)
 
     def stand_in(self, index: int) -> torch.Tensor:
         """What stands for a tensor inside mode()."""
@@ -48,6 +49,40 @@ class Operands:
     def importer(self) -> Importer:
         """A new importer for what has been inferred by the stand-ins."""
         return Importer()
+
+
+class _Unheard(logging.Filter):
+    """Drops what a thread logs while it is at `depth`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here = threading.local()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not getattr(self.here, "depth", 0)
+
+
+_unheard = _Unheard()
+logging.getLogger("torch._subclasses.fake_tensor").addFilter(_unheard)
+
+
+@contextmanager
+def quiet_mode(**options: Any) -> Iterator[None]:
+    """A FakeTensorMode that does not log what it raises.
+
+    PyTorch logs errors of meta functions with their tracebacks. Here they say that an
+    operator has no program like this; it gets another one, or runs on the CPU, which
+    raises where the user's call is wrong.
+    """
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode(**options):
+        depth = getattr(_unheard.here, "depth", 0)
+        _unheard.here.depth = depth + 1
+        try:
+            yield
+        finally:
+            _unheard.here.depth = depth
 
 
 def _stand_in(tensor: torch.Tensor, device: Any) -> torch.Tensor:
