@@ -16,6 +16,8 @@ from torch.utils._sympy.functions import (
     FloorToInt,
     IntTrueDiv,
     Mod,
+    OpaqueUnaryFn_log2,
+    PowByNatural,
     PythonMod,
     ToFloat,
     TruncToInt,
@@ -231,3 +233,24 @@ def test_floats_as_quotients(expr, computed):
 def test_floats_that_are_no_quotients(expr):
     assert ratio_of(expr) is None
     assert in_integers(TruncToInt(expr), lambda e: True) == TruncToInt(expr)
+
+
+def halved_to_one_row(x):
+    """As parallel scans do, over a power of two of rows."""
+    count = 2 ** math.ceil(math.log2(x.shape[0]))
+    x = F.pad(x, (0, 0, 0, count - x.shape[0]))
+    for _ in range(math.ceil(math.log2(x.shape[0]))):
+        x = x.view(x.shape[0] // 2, 2, x.shape[1]).sum(1)
+    return x
+
+
+def test_powers_of_two_that_depend_on_a_size():
+    """They are no polynomials, which was an error of the compiler."""
+    size = sympy.Symbol("s", positive=True, integer=True)
+    power = PowByNatural(2, CeilToInt(OpaqueUnaryFn_log2(ToFloat(size))))
+    with pytest.raises(CutNeeded):
+        without_quotients(FloorDiv(size, power), lambda symbol: (2, 9))
+    run = torch.compile(halved_to_one_row, backend="spyre", dynamic=True)
+    for count in (24, 30, 40, 65):
+        x = torch.arange(count * 3.0).view(count, 3) / 8
+        assert torch.equal(run(x.to("spyre")).cpu(), halved_to_one_row(x))

@@ -141,7 +141,10 @@ def without_quotients(expr: Any, range_of: Range) -> Any:
 
 def _exact(expr: Any, dividend: Any, divisor: Any) -> Any:
     """A quotient of sums of products of symbols that has no remainder."""
-    quotient, remainder = sympy.div(dividend, divisor, *divisor.free_symbols)
+    try:
+        quotient, remainder = sympy.div(dividend, divisor, *divisor.free_symbols)
+    except sympy.PolynomialError:  # Powers of two around a size, for instance.
+        raise CutNeeded from None
     is_whole = all(n.is_Integer for n in quotient.as_coefficients_dict().values())
     if not isinstance(expr, FloorDiv) or remainder != 0 or not is_whole:
         raise CutNeeded
