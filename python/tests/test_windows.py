@@ -378,3 +378,14 @@ def test_a_small_network(is_training):
                 error = (a.grad.cpu().double() - e.grad).abs().max()
                 assert error <= 2.0**-6 * e.grad.abs().max()
         assert_units(model[1].running_var.cpu(), wide[1].running_var, 4)
+
+
+@pytest.mark.parametrize("size", [(2, 3, 4, 5), (3, 4, 65), (1, 2, 5, 3, 4)])
+def test_pooling_to_the_same_size(size):
+    """Gives a tensor of its own, on the device."""
+    pool = getattr(functional, f"adaptive_avg_pool{3 if len(size) == 5 else 2}d")
+    x = torch.arange(float(torch.Size(size).numel())).view(size).to("spyre")
+    torch_spyre.reset_fallback_report()
+    result = pool(x, size[-3:] if len(size) == 5 else size[-2:])
+    assert torch_spyre.fallback_report() == {}
+    assert result.data_ptr() != x.data_ptr() and torch.equal(result.cpu(), x.cpu())

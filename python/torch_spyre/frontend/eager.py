@@ -40,6 +40,7 @@ from torch_spyre.frontend.eager_calls import (
     check_written,
     count_sizes,
     differ_in_size,
+    fresh,
     has_say,
     leaves,
     resize_written,
@@ -527,7 +528,7 @@ def _trace(
             results = own(*inputs)
             if results is NotImplemented:
                 raise _Declined("its decomposition does not support these arguments")
-            return results
+            return results if call.written else fresh(results, values)
         return call.invoke(inputs, _stored_dtype(call, arguments), "spyre")
 
     try:

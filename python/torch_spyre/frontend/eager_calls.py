@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -320,3 +320,12 @@ def undisturbed() -> Iterator[None]:
         torch.no_grad(),
     ):
         yield
+
+
+def fresh(results: Any, inputs: Sequence[Any]) -> Any:
+    """Results of a decomposition, copied where it gives back an input: those of an
+    operator are tensors of their own.
+    """
+    if isinstance(results, (list, tuple)):
+        return [fresh(result, inputs) for result in results]
+    return results.clone() if any(results is value for value in inputs) else results
