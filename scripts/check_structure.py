@@ -295,7 +295,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     "model_utils": {"device"},
     "streams": {"device"},
     "version": {"torch_spyre"},
-    "predict": {"decompositions", "device", "frontend"},
+    "predict": {"decompositions", "device", "frontend", "json_files"},
     # What users add to the compiler, and where it is kept.
     "extend": {"extensions", "frontend", "ops"},
     "extensions": {"errors"},
@@ -317,6 +317,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
         "device",
         "errors",
         "extensions",
+        "json_files",
         "logging_config",
     },
 }

@@ -106,7 +106,7 @@ def test_a_device_file_has_each_key_once(tmp_path):
     file.write_text('{"numCores": 4, "numCores": 8}')
     options = {"device": str(file)}
     function = torch.compile(torch.exp, backend="spyre", options=options)
-    with pytest.raises(Exception, match="the key 'numCores' occurs twice"):
+    with pytest.raises(Exception, match="/numCores: the key 'numCores' occurs twice"):
         function(torch.ones(1, 65, dtype=torch.float16).to("spyre"))
 
 

@@ -329,14 +329,68 @@ def test_prefill_and_decode_of_a_whole_model(batch, prompt, context):
         (["--model=json:loads_not"], "json:loads_not: "),
         (["--model=own:stack", "--what-if=wings=2"], "wings: the device has no"),
         (["--model=own:stack", "--device=list.json"], "list.json: expected an object"),
+        (
+            ["--model=twice.json"],
+            "twice.json: /rope/a~1b: the key 'a/b' occurs twice in an object",
+        ),
+        (["--model=deep.json"], "deep.json: arrays and objects are nested too deep"),
+        (["--model=bytes.json"], "bytes.json: 'utf-8' codec can't decode byte 0xff"),
+        (
+            ["--model=own:stack", "--device=twice.json"],
+            "twice.json: /rope/a~1b: the key 'a/b' occurs twice in an object",
+        ),
+        (["--model=own:stack", "--device=empty.json"], "empty.json: lx has no value"),
+        (
+            ["--model=own:stack", "--device=names.json"],
+            "names.json: numCores: numCores is given twice",
+        ),
+        (
+            ["--model=own:stack", "--device=half.json"],
+            "half.json: cores: expected a whole number, found 8.5",
+        ),
+        (
+            ["--model=own:stack", "--what-if=cores=8,8.5"],
+            "cores: expected a whole number, found 8.5",
+        ),
+        (
+            ["--model=own:stack", "--what-if=cores=8", "--what-if=cores=16"],
+            "--what-if cores: is given twice",
+        ),
+        (
+            ["--model=own:stack", "--what-if=lx=8", "--what-if=lxBytesPerCore=16"],
+            "lxBytesPerCore: lxBytesPerCore is given twice",
+        ),
     ],
 )
 def test_errors_name_what_is_wrong(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "list.json").write_text("[]")
-    (tmp_path / "kind.json").write_text('{"hidden_size": 64}')
+    for name, text in {
+        "list": "[]",
+        "kind": '{"hidden_size": 64}',
+        "twice": '{"lx": 1, "rope": {"a/b": 1, "c": [{}], "a/b": 2}}',
+        "deep": "[" * 100_000,
+        "empty": '{"lx": {}}',
+        "names": '{"cores": 4, "numCores": 8}',
+        "half": '{"cores": 8.5}',
+    }.items():
+        (tmp_path / f"{name}.json").write_text(text)
+    (tmp_path / "bytes.json").write_bytes(b'{"a": "\xff"}')
     assert cli.main(arguments) == 1
     assert f"spyre-predict: error: {message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", [2, 2.0])
+def test_device_numbers_of_programs(value):
+    """Whole numbers may be floats; infinity of the device is a text."""
+    assert api.device_numbers({"cores": value, "nonNumber": "inf"}) == {
+        "numCores": 2,
+        "nonNumber": "inf",
+    }
+    for wrong in ("2", True, None, [2], float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="cores: expected a whole number"):
+            api.device_numbers({"cores": wrong})
+    with pytest.raises(ValueError, match="bandwidth: expected a number, found '2'"):
+        api.device_numbers({"bandwidth": "2"})
 
 
 @pytest.mark.parametrize("value", ["cores", "cores=", "cores=many"])
@@ -371,6 +425,15 @@ class TestTransformers:
             assert phase["num_distinct_programs"] < phase["num_programs"]
         assert result["time_to_first_token_seconds"] > 0
         assert result["time_per_token_seconds"] > 0
+
+    @pytest.mark.parametrize("infinity", ['{"__float__": "Infinity"}', "Infinity"])
+    def test_infinity(self, infinity, tmp_path):
+        """As transformers 5 saves it, and as those before did."""
+        path = tmp_path / "config.json"
+        values = json.dumps({**TINY, "model_type": "bamba", "time_step_limit": []})
+        path.write_text(values.replace("[]", f"[0.0, {infinity}]"))
+        config = models.load(str(path)).config
+        assert list(config.time_step_limit) == [0.0, float("inf")]
 
     @pytest.mark.parametrize(
         "values", [{"model_type": "granit"}, {**TINY, "num_attention_heads": 0}]

@@ -11,12 +11,12 @@ import json
 import os
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from torch_spyre import _C
 from torch_spyre._inductor import config
 from torch_spyre.errors import Unsupported
+from torch_spyre.json_files import read_json
 
 #: Names of solvers of torch-spyre that search for the best placement, as ours does.
 _SEARCHING = {"cpsat", "simulated_annealing"}
@@ -180,18 +180,7 @@ def _device_numbers(device: Any) -> Any:
     """
     if isinstance(device, str | os.PathLike):
         try:
-            text = Path(device).read_text(encoding="utf-8")
-            return json.loads(text, object_pairs_hook=_unique)
-        except (OSError, ValueError, RecursionError) as error:
+            return read_json(device)
+        except (OSError, ValueError) as error:
             raise ValueError(f"option device: {device}: {error}") from None
     return device
-
-
-def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of a JSON object; raises ValueError where a key comes twice."""
-    result: dict[str, Any] = {}
-    for key, value in members:
-        if key in result:
-            raise ValueError(f"the key {key!r} occurs twice in an object")
-        result[key] = value
-    return result

@@ -37,15 +37,33 @@ def _silent(text: str) -> None:
 
 
 def device_numbers(values: dict[str, Any]) -> dict[str, Any]:
-    """Device numbers by their names, short ones resolved."""
+    """Device numbers by their names, short ones resolved.
+
+    Raises ValueError for another name, for two names of one number, and for a value
+    that is no number, or no whole one where the device has one.
+    """
     known = _C.device_spec()
-    numbers = {}
+    numbers: dict[str, Any] = {}
     for name, value in values.items():
         full = ALIASES.get(name, name)
         if full not in known:
             raise ValueError(f"{name}: the device has no such number")
-        numbers[full] = int(value) if isinstance(known[full], int) else float(value)
+        if full in numbers:
+            raise ValueError(f"{name}: {full} is given twice")
+        numbers[full] = _number(name, value, type(known[full]))
     return numbers
+
+
+def _number(name: str, value: Any, kind: type) -> Any:
+    """A device number of its kind: 2e6, and 2M of the command line, are whole."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int and (not is_number or value % 1 != 0):
+        raise ValueError(f"{name}: expected a whole number, found {value!r}")
+    if kind is float and not is_number:
+        raise ValueError(f"{name}: expected a number, found {value!r}")
+    if kind is str and not isinstance(value, str):
+        raise ValueError(f"{name}: expected a text, found {value!r}")
+    return kind(value)
 
 
 def _options(device: dict[str, Any]) -> dict[str, Any]:
@@ -310,6 +328,7 @@ def _check(changes: dict[str, Sequence[Any]]) -> None:
     for name, values in changes.items():
         for value in values:
             device_numbers({name: value})
+    device_numbers({name: values[0] for name, values in changes.items() if values})
 
 
 def _combinations(
@@ -377,4 +396,12 @@ def _num_arguments(ktir: str) -> int:
 def load_device(path: str) -> dict[str, Any]:
     """The numbers of a device file, by name or as ``--print-device-spec`` has them."""
     values = models.read_object(path, "device numbers")
-    return {n: v["value"] if isinstance(v, dict) else v for n, v in values.items()}
+    for name, value in values.items():
+        if isinstance(value, dict) and "value" not in value:
+            raise ValueError(f"{path}: {name} has no value")
+    try:
+        return device_numbers(
+            {n: v["value"] if isinstance(v, dict) else v for n, v in values.items()}
+        )
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None

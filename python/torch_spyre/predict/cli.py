@@ -190,6 +190,9 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
         device["numCores"] = options.cores
     phases = ["prefill", "decode"] if options.phase == "both" else [options.phase]
     changes = dict(options.what_if)
+    for name in changes:
+        if sum(name == other for other, _ in options.what_if) > 1:
+            raise ValueError(f"--what-if {name}: is given twice; separate by commas")
     with PeakMemory() as memory:
         if options.model.endswith(".mlir"):
             if options.cards * options.machines > 1:

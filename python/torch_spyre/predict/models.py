@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -16,6 +15,8 @@ import torch
 import torch.utils._pytree as pytree
 from torch import nn
 from torch.fx import GraphModule
+
+from torch_spyre.json_files import read_json
 
 #: Configurations of ``transformers`` by name, as their authors publish them.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -64,12 +65,27 @@ class Model:
 def read_object(path: str, of: str) -> dict[str, Any]:
     """The object in a JSON file. Raises ModelError, which says what it should hold."""
     try:
-        values = json.loads(Path(path).read_text())
+        values = read_json(path)
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: {error}") from error
     if not isinstance(values, dict):
         raise ModelError(f"{path}: expected an object of {of}")
     return values
+
+
+#: What ``transformers`` writes as {"__float__": name}, since JSON cannot say it.
+_SPECIAL_FLOATS = ("Infinity", "-Infinity", "NaN")
+
+
+def _with_floats(value: Any) -> Any:
+    """Values of a configuration, infinity and the like in place of their names."""
+    if isinstance(value, list):
+        return [_with_floats(element) for element in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"__float__"} and value["__float__"] in _SPECIAL_FLOATS:
+        return float(value["__float__"])
+    return {key: _with_floats(member) for key, member in value.items()}
 
 
 def load(source: str, dtype: torch.dtype = torch.float16) -> Model:
@@ -79,7 +95,8 @@ def load(source: str, dtype: torch.dtype = torch.float16) -> Model:
     if source in PRESETS:
         return _from_config(source, PRESETS[source], dtype)
     if source.endswith(".json"):
-        return _from_config(source, read_object(source, "configuration values"), dtype)
+        values = _with_floats(read_object(source, "configuration values"))
+        return _from_config(source, values, dtype)
     if source.endswith(".pt2"):
         return _from_exported(source)
     if ":" in source:
