@@ -293,11 +293,15 @@ int GraphBuilder::view(int value, const SizeList &sizes,
   try {
     tensor = impl->buildView(impl->location(loc), home, sizes, strides, offset);
   } catch (const UnsupportedOp &) {
-    // It takes a copy, which a product of its rows and other views do not need.
+    // It takes a copy, which operators on rows and other views do not need.
     if (!impl->findRegrouping(home, sizes, strides, offset))
       throw;
   }
   impl->entries.push_back({root, sizes, strides, offset, tensor, home.value});
+  if (!tensor)
+    if (std::optional<Flattening> flattening =
+            impl->findFlattening(impl->entries.back()))
+      impl->flattenings.push_back(*flattening);
   return impl->entries.size() - 1;
 }
 
@@ -345,49 +349,43 @@ void GraphBuilder::setDimNames(int argument,
                                          builder.getArrayAttr(dims));
 }
 
-/// Makes the tensors of the views in an argument.
-static void makeTensors(GraphBuilder::Impl &impl, const Argument &argument,
-                        Location loc) {
-  if (const auto *id = std::get_if<ValueId>(&argument.value))
-    impl.tensorOf(id->id, loc);
-  else if (const auto *list = std::get_if<Argument::List>(&argument.value))
-    for (const Argument &entry : *list)
-      makeTensors(impl, entry, loc);
-}
-
 std::vector<int>
 GraphBuilder::op(const std::string &atenName, const Arguments &args,
                  const KeywordArguments &kwargs,
                  const std::vector<std::optional<ValueMeta>> &results,
                  const SourceLocation &loc, const std::vector<Hint> &hints) {
   impl->checkOpen();
-  if (std::optional<int> product =
-          productOfBatches(atenName, args, kwargs, results, loc, hints))
-    return {*product};
-  SmallVector<RankedTensorType> types;
-  SmallVector<SmallVector<AffineExpr>> sizes;
   for (const std::optional<ValueMeta> &meta : results) {
-    if (!meta) {
-      types.push_back(nullptr);
-      sizes.emplace_back();
+    if (!meta)
       continue;
-    }
-    SmallVector<int64_t> most = checkMeta(*impl, meta->sizes, meta->strides);
+    checkMeta(*impl, meta->sizes, meta->strides);
     // Elements must be distinct; gaps are only a matter of addressing.
     if (!::spyre::isNested(meta->sizes, meta->strides, impl->ranges))
       throw UnsupportedOp(atenName + ": a result with sizes " +
                           meta->sizes.str() + " and strides " +
                           meta->strides.str() + " overlaps itself");
-    types.push_back(RankedTensorType::get(
-        most, getElementType(&impl->context, meta->dtype)));
-    sizes.push_back(impl->getExprs(meta->sizes));
   }
-  // The row takes back what it has made if it refuses: not its operands.
+  std::string reason;
+  if (hints.empty())
+    if (std::optional<std::vector<int>> ids =
+            opOnRows(atenName, args, kwargs, results, loc, reason))
+      return *ids;
+  SmallVector<RankedTensorType> types;
+  SmallVector<SmallVector<AffineExpr>> sizes;
   Location location = impl->location(loc);
-  for (const Argument &argument : args)
-    makeTensors(*impl, argument, location);
-  for (const auto &entry : kwargs)
-    makeTensors(*impl, entry.second, location);
+  try {
+    for (const std::optional<ValueMeta> &meta : results) {
+      types.push_back(impl->getType(meta));
+      sizes.push_back(meta ? impl->getExprs(meta->sizes)
+                           : SmallVector<AffineExpr>());
+    }
+    // The row takes back what it has made if it refuses: not its operands.
+    visitValues(args, kwargs, [&](int id) { impl->tensorOf(id, location); });
+  } catch (const UnsupportedOp &error) {
+    if (reason.empty())
+      throw;
+    throw UnsupportedOp(atenName + ": " + error.what() + ", and " + reason);
+  }
   Block *block = impl->builder.getInsertionBlock();
   bool isFirst = impl->builder.getInsertionPoint() == block->begin();
   Operation *before =

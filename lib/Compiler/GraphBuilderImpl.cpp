@@ -18,12 +18,17 @@
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
+using spyre::Argument;
+using spyre::Arguments;
 using spyre::Error;
 using spyre::GraphBuilder;
 using spyre::HostDtype;
+using spyre::KeywordArguments;
 using spyre::SizeExpr;
 using spyre::SizeList;
 using spyre::UnsupportedOp;
+using spyre::ValueId;
+using spyre::ValueMeta;
 
 static DialectRegistry makeRegistry() {
   DialectRegistry registry;
@@ -96,6 +101,13 @@ SmallVector<int64_t> GraphBuilder::Impl::atMost(const SizeList &list) const {
   return llvm::to_vector(list.upperBounds(ranges));
 }
 
+RankedTensorType
+GraphBuilder::Impl::getType(const std::optional<ValueMeta> &meta) {
+  return meta ? RankedTensorType::get(atMost(meta->sizes),
+                                      getElementType(&context, meta->dtype))
+              : RankedTensorType();
+}
+
 SmallVector<AffineExpr> GraphBuilder::Impl::getExprs(const SizeList &list) {
   return llvm::map_to_vector(
       list, [&](const SizeExpr &size) { return getSizeExpr(size, &context); });
@@ -114,6 +126,21 @@ bool spyre::sameElements(const SizeList &sizes, const SizeList &strides,
     if (size != SizeExpr(0) && size != SizeExpr(1) && x != y)
       return false;
   return true;
+}
+
+void spyre::visitValues(const Arguments &args, const KeywordArguments &kwargs,
+                        function_ref<void(int)> visit) {
+  auto visitArgument = [&](auto &self, const Argument &argument) -> void {
+    if (const auto *id = std::get_if<ValueId>(&argument.value))
+      visit(id->id);
+    else if (const auto *list = std::get_if<Argument::List>(&argument.value))
+      for (const Argument &entry : *list)
+        self(self, entry);
+  };
+  for (const Argument &argument : args)
+    visitArgument(visitArgument, argument);
+  for (const auto &entry : kwargs)
+    visitArgument(visitArgument, entry.second);
 }
 
 /// Runs `infer`, whose diagnostics are why an operator cannot be imported.
@@ -191,6 +218,10 @@ int GraphBuilder::Impl::compact(int value) {
     // A caller is to find the home that PyTorch speaks of.
     if (from.value || root.argument >= 0 ||
         !::spyre::isDense(from.sizes, from.strides, ranges))
+      return value;
+    // But no home has the product of two sizes.
+    std::optional<Flattening> rows = findFlattening(from);
+    if (rows && !rows->parts.front().isConstant())
       return value;
     Value tensor = tensorOf(value, builder.getUnknownLoc());
     return addRoot(tensor, root.dtype, from.sizes, from.strides, -1);

@@ -4,6 +4,7 @@
 #ifndef SPYRE_LIB_COMPILER_GRAPHBUILDERIMPL_H
 #define SPYRE_LIB_COMPILER_GRAPHBUILDERIMPL_H
 
+#include "FlattenedRows.h"
 #include "ViewMap.h"
 
 #include "Spyre/Compiler/GraphBuilder.h"
@@ -53,6 +54,12 @@ struct GraphBuilder::Impl {
   /// A copy of a home with these dimensions.
   mlir::Value buildRegrouped(mlir::Location loc, const Root &home,
                              const Regrouping &regrouping);
+  /// Which dimension of a view that takes a copy takes two for one, if any.
+  std::optional<Flattening> findFlattening(const Entry &view);
+  /// Those in the operands and results of a call, each size once.
+  llvm::SmallVector<Flattening>
+  findFlattenings(const Arguments &args, const KeywordArguments &kwargs,
+                  const std::vector<std::optional<ValueMeta>> &results);
   mlir::Value buildSlice(mlir::Location loc, mlir::Value source,
                          const ShiftedViewMap::Shift &shift);
   /// A fresh tensor with the same elements.
@@ -63,6 +70,8 @@ struct GraphBuilder::Impl {
               const SizeList &strides, int argument);
   /// The largest that these can be.
   llvm::SmallVector<int64_t> atMost(const SizeList &list) const;
+  /// Of a tensor at its largest; null for none.
+  mlir::RankedTensorType getType(const std::optional<ValueMeta> &meta);
   /// Sizes as expressions of the function's symbols. Throws UnsupportedOp if
   /// one is not linear.
   llvm::SmallVector<mlir::AffineExpr> getExprs(const SizeList &list);
@@ -78,6 +87,8 @@ struct GraphBuilder::Impl {
   mlir::OpBuilder builder;
   llvm::SmallVector<Root> roots;
   llvm::SmallVector<Entry> entries;
+  /// Of all views.
+  llvm::SmallVector<Flattening> flattenings;
   /// Copies of homes with other dimensions.
   struct Regrouped {
     mlir::Value home;
@@ -93,6 +104,10 @@ struct GraphBuilder::Impl {
   std::vector<int64_t> hints;
   bool finished = false;
 };
+
+/// Calls `visit` with the number of each value in arguments.
+void visitValues(const Arguments &args, const KeywordArguments &kwargs,
+                 llvm::function_ref<void(int)> visit);
 
 /// Whether two strided views of the same sizes address the same elements.
 bool sameElements(const SizeList &sizes, const SizeList &strides,

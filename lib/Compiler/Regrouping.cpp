@@ -7,22 +7,33 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FlattenedRows.h"
 #include "GraphBuilderImpl.h"
 #include "ViewMap.h"
 
 #include "Spyre/Conversion/ATenToSpyreGraph/ATenToSpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <algorithm>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
 using spyre::Argument;
 using spyre::Arguments;
+using spyre::FlattenedRows;
+using spyre::Flattening;
 using spyre::GraphBuilder;
+using spyre::KeywordArguments;
 using spyre::Regrouping;
 using spyre::SizeExpr;
 using spyre::SizeList;
+using spyre::SourceLocation;
 using spyre::UnsupportedOp;
 using spyre::ValueId;
+using spyre::ValueMeta;
 
 std::optional<Regrouping>
 GraphBuilder::Impl::findRegrouping(const Root &home, const SizeList &sizes,
@@ -115,46 +126,124 @@ Value GraphBuilder::Impl::tensorOf(int value, Location loc) {
   return entries[value].value = tensor;
 }
 
-std::optional<int> GraphBuilder::productOfBatches(
-    const std::string &atenName, const Arguments &args,
-    const KeywordArguments &kwargs,
-    const std::vector<std::optional<ValueMeta>> &results,
-    const SourceLocation &loc, const std::vector<Hint> &hints) {
-  bool isSum = atenName == "aten.addmm.default";
-  size_t factor = isSum ? 1 : 0;
-  if ((!isSum && atenName != "aten.mm.default") || args.size() <= factor ||
-      results.size() != 1 || !results[0])
+std::optional<Flattening>
+GraphBuilder::Impl::findFlattening(const Entry &view) {
+  Root home = roots[view.root];
+  home.value = view.home;
+  std::optional<Regrouping> dims =
+      findRegrouping(home, view.sizes, view.strides, view.offset);
+  if (!dims || !dims->merges())
     return std::nullopt;
-  const auto *x = std::get_if<ValueId>(&args[factor].value);
-  if (!x || impl->entry(x->id).value || results[0]->sizes.size() != 2)
-    return std::nullopt;
-  Impl::Entry rows = impl->entry(x->id);
-  std::optional<Regrouping> dims = impl->findRegrouping(
-      impl->roots[rows.root], rows.sizes, rows.strides, rows.offset);
-  if (!dims->merges() || rows.sizes.size() != 2 ||
-      rows.sizes[0] != dims->outer * dims->inner)
-    return std::nullopt;
-  auto part = [&](int value, const Impl::Entry &whole) {
-    return view(
-        value, {dims->outer, dims->inner, whole.sizes[1]},
-        {whole.strides[0] * dims->inner, whole.strides[0], whole.strides[1]},
-        whole.offset, loc);
-  };
-  Arguments parted(args);
-  parted[factor] = ValueId{part(x->id, rows)};
-  if (isSum) {
-    const auto *id = std::get_if<ValueId>(&args[0].value);
-    if (!id)
+  SizeExpr whole = dims->outer * dims->inner;
+  // Of the square of a size, the largest is no size to plan for.
+  for (const SizeExpr::Term &term : whole.terms())
+    if (std::adjacent_find(term.symbols.begin(), term.symbols.end()) !=
+        term.symbols.end())
       return std::nullopt;
-    Impl::Entry bias = impl->entry(id->id);
-    if (bias.sizes.size() == 2 && bias.sizes[0] == rows.sizes[0])
-      parted[0] = ValueId{part(id->id, bias)};
-    else if (!bias.sizes.empty() && bias.sizes[0] == rows.sizes[0])
-      return std::nullopt;
+  for (const SizeExpr &size : view.sizes) {
+    if (size == whole)
+      return Flattening{size, {dims->outer, dims->inner}};
+    // It may go on in dimensions that follow.
+    std::optional<SizeExpr> more = size.dividedBy(whole);
+    if (more && more->isConstant())
+      return Flattening{size, {dims->outer, dims->inner, *more}};
   }
-  ValueMeta whole = *results[0], product = whole;
-  product.sizes = {dims->outer, dims->inner, whole.sizes[1]};
-  product.strides = getRowMajorStrides(product.sizes);
-  int id = op(atenName, parted, kwargs, {product}, loc, hints).front();
-  return view(id, whole.sizes, whole.strides, 0, loc);
+  return std::nullopt;
+}
+
+SmallVector<Flattening> GraphBuilder::Impl::findFlattenings(
+    const Arguments &args, const KeywordArguments &kwargs,
+    const std::vector<std::optional<ValueMeta>> &results) {
+  SmallVector<Flattening> found;
+  auto add = [&](const Flattening &flattening) {
+    if (llvm::none_of(found, [&](const Flattening &other) {
+          return other.size == flattening.size;
+        }))
+      found.push_back(flattening);
+  };
+  visitValues(args, kwargs, [&](int value) {
+    if (!entry(value).value)
+      if (std::optional<Flattening> flattening = findFlattening(entry(value)))
+        add(*flattening);
+  });
+  // What is made for rows that no operand has.
+  for (const std::optional<ValueMeta> &meta : results)
+    for (const SizeExpr &size : meta ? meta->sizes : SizeList())
+      for (const Flattening &known : flattenings)
+        if (known.size == size && !known.parts.front().isConstant())
+          add(known);
+  return found;
+}
+
+std::optional<std::vector<int>>
+GraphBuilder::opOnRows(const std::string &atenName, const Arguments &args,
+                       const KeywordArguments &kwargs,
+                       const std::vector<std::optional<ValueMeta>> &results,
+                       const SourceLocation &loc, std::string &reason) {
+  SmallVector<Flattening> flattenings =
+      impl->findFlattenings(args, kwargs, results);
+  if (flattenings.empty())
+    return std::nullopt;
+  Location location = impl->location(loc);
+  FlattenedRows rows(impl->function, flattenings, impl->ranges);
+  SmallVector<Value> values;
+  try {
+    // What operands are made of, then what stands for them.
+    llvm::MapVector<int, Value> operands;
+    visitValues(args, kwargs, [&](int value) {
+      const Impl::Entry &own = impl->entry(value);
+      auto [sizes, strides] = rows.part(own.sizes, own.strides);
+      if (sizes.size() == own.sizes.size()) {
+        if (!own.value)
+          throw UnsupportedOp("another operand needs a copy");
+        operands[value] = own.value;
+        return;
+      }
+      Impl::Root home = impl->roots[own.root];
+      home.value = own.home ? own.home : own.value;
+      operands[value] =
+          impl->buildView(location, home, sizes, strides, own.offset);
+    });
+    rows.open();
+    for (auto &[value, tensor] : operands) {
+      const Impl::Entry &own = impl->entry(value);
+      if (rows.part(own.sizes, own.strides).first.size() != own.sizes.size())
+        tensor = rows.addOperand(
+            location, tensor, own.sizes,
+            RankedTensorType::get(
+                impl->atMost(own.sizes),
+                cast<RankedTensorType>(tensor.getType()).getElementType()));
+    }
+    Arguments ownArgs;
+    for (const Argument &argument : args)
+      ownArgs.push_back(rows.substitute(argument));
+    KeywordArguments ownKwargs;
+    for (const auto &[name, argument] : kwargs)
+      ownKwargs[name] = rows.substitute(argument);
+    SmallVector<RankedTensorType> types;
+    SmallVector<SmallVector<AffineExpr>> sizes;
+    for (const std::optional<ValueMeta> &meta : results) {
+      types.push_back(impl->getType(meta));
+      sizes.push_back(meta ? rows.getExprs(meta->sizes)
+                           : SmallVector<AffineExpr>());
+    }
+    values = rows.finish(importATenOp(
+        impl->builder, location, atenName, ownArgs, ownKwargs, types,
+        [&](ValueId id) { return operands.find(id.id)->second; }, sizes));
+  } catch (const UnsupportedOp &error) {
+    reason = error.what();
+    return std::nullopt;
+  }
+  std::vector<int> ids;
+  for (auto [value, meta] : llvm::zip_equal(values, results)) {
+    if (!value) {
+      ids.push_back(-1);
+      continue;
+    }
+    auto [sizes, strides] = rows.part(meta->sizes, meta->strides);
+    ids.push_back(impl->addRoot(value, meta->dtype, sizes, strides, -1));
+    if (sizes.size() != meta->sizes.size())
+      ids.back() = view(ids.back(), meta->sizes, meta->strides, 0, loc);
+  }
+  return ids;
 }

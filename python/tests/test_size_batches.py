@@ -7,10 +7,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_spyre
+from inputs import values
 from numerics import assert_exact, compiled, poison, poisoned, rms
-from sized_graphs import num_sizes, parts_since, run
+from sized_graphs import num_sizes, of_one_size, parts_since, run
 from test_eager_sizes import Programs
 from tiny_llama import tiny_llama
+from torch.utils._pytree import tree_leaves
 from torch_spyre import _C
 from torch_spyre.compile_backend import compiled_parts
 
@@ -139,14 +141,59 @@ def between_products(x, w, wide, bias):
     return F.linear(found.transpose(1, 2).reshape(x.shape[0], -1, 64), w[:, :64])
 
 
-#: Of [b, s, 96] and of weights.
+def residual(x, w, wide, bias):
+    """What is added to the rows of a product, as one matrix."""
+    rows = x.reshape(-1, 96)
+    return (rows @ w.t()).clamp(-9, 9) + rows[:, :70] * bias
+
+
+def written(x, w, wide, bias):
+    """Rows summed up in those of a table that their elements name."""
+    rows = x.flatten(0, 1)
+    return w.new_zeros(5, 96).index_add(0, rows[:, 3].long() + 2, rows.clamp(-1, 1))
+
+
+#: Of [b, s, 96] and of weights; all treat rows alike.
 OF_BATCHES = {
     "product": FUNCTIONS["product"],
     "product and bias": FUNCTIONS["product and bias"],
+    "rows": FUNCTIONS["rows"],
     "last rows": FUNCTIONS["last rows"],
     "products of heads": between_products,
+    "apart again": lambda x, w, wide, bias: (x.flatten(0, 1) * 2).view(x.shape) + x,
+    "two": mixed,
+    "residual": residual,
+    "all elements": lambda x, w, wide, bias: x.view(-1) + 1,
+    "heads": lambda x, w, wide, bias: (
+        x.view(len(x), -1, 3, 32).transpose(1, 2).reshape(-1, 32) + 1
+    ),
+    "transposed": lambda x, w, wide, bias: x.flatten(0, 1).t() * 2,
+    "column": lambda x, w, wide, bias: x.flatten(0, 1)[:, 5] * 2,
+    "repeated": lambda x, w, wide, bias: x[..., :1].flatten(0, 1).expand(-1, 7) * 2,
+    "joined": lambda x, w, wide, bias: torch.cat(
+        (x.flatten(0, 1), x.reshape(-1, 96) * 2), 1
+    ),
+    "chosen": lambda x, w, wide, bias: torch.where(
+        x.flatten(0, 1) > 0, x.flatten(0, 1), bias[:1]
+    ),
+    "made": lambda x, w, wide, bias: (
+        x.flatten(0, 1)[:, :70] + x.new_full((len(x) * x.shape[1], 70), 3)
+    ),
+    "sums of each": lambda x, w, wide, bias: x.flatten(0, 1).sum(1),
+    "largest of each": lambda x, w, wide, bias: x.flatten(0, 1).argmax(-1).half(),
+    "sums along each": lambda x, w, wide, bias: x.flatten(0, 1).cumsum(1),
+    "order of each": lambda x, w, wide, bias: x.flatten(0, 1).sort(1)[0],
+    "largest two": lambda x, w, wide, bias: x.flatten(0, 1).topk(2)[0],
+    "table": lambda x, w, wide, bias: F.embedding(x[..., 0].flatten().long() + 2, wide),
+    "elements of each": lambda x, w, wide, bias: x.flatten(0, 1).gather(
+        1, x.flatten(0, 1)[:, :3].long() + 2
+    ),
+    "summed up": written,
+    "sum of all rows": FUNCTIONS["sum of all rows"],
+    "largest of all rows": FUNCTIONS["largest of all rows"],
+    "gram": FUNCTIONS["gram"],
 }
-BATCHES = ((2, 7), (3, 64), (4, 65), (2, 130), (5, 20), (8, 64), (3, 9), (7, 63))
+BATCHES = ((2, 7), (3, 64), (4, 65), (2, 131), (5, 20), (8, 64), (3, 2), (7, 63))
 
 
 @pytest.mark.parametrize("name", OF_BATCHES)
@@ -194,16 +241,93 @@ def test_one_batch_and_any_number_of_rows():
     assert [num_sizes(p) for p in parts_since(before)] == [1]
 
 
-def test_batches_whose_rows_need_a_copy():
+#: Operators that tell rows apart.
+MIXING = {
+    "backwards": FUNCTIONS["backwards"],
+    "sums along rows": lambda x, w, wide, bias: x.flatten(0, 1).clamp(-1, 1).cumsum(0),
+    "largest row": lambda x, w, wide, bias: x.flatten(0, 1).argmax(0).half(),
+    "some rows": lambda x, w, wide, bias: x.flatten(0, 1)[x[0, :, 0].long() + 2],
+}
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_batches_whose_rows_need_a_copy(name):
     """A program for each of these, which serves any number of rows."""
-    step = compiled(mixed, dynamic=None)
+    mixing = MIXING[name]
+    step = compiled(mixing, dynamic=None)
     before = len(compiled_parts())
     for batch, size in ((2, 7), (3, 64), (3, 65), (2, 130), (5, 20), (3, 9)):
         arguments = whole(batch, size, 96), *arguments_of(0)[1:]
         found = run(step, *arguments, dims=((0, 0), (0, 1)))
-        expected = mixed(*(a.float() for a in arguments))
+        expected = mixing(*(a.float() for a in arguments))
         assert_exact(found, expected.half(), f"{batch} x {size}")
     assert [num_sizes(p) for p in parts_since(before)] == [1, 1, 1]
+
+
+#: Of floats [b, s, 96] alone, not exact.
+OF_FLOATS = {
+    "softmax": lambda x: torch.softmax(x.flatten(0, 1), -1),
+    "log_softmax": lambda x: torch.log_softmax(x.flatten(0, 1).float(), -1),
+    "layer_norm": lambda x: F.layer_norm(x.flatten(0, 1), (96,)),
+    "rms_norm": lambda x: F.rms_norm(x.reshape(-1, 96), (96,)),
+    "mean": lambda x: x.flatten(0, 1).mean(-1),
+    "gelu": lambda x: F.gelu(x.flatten(0, 1)).view(x.shape) + x,
+    "largest two": lambda x: torch.topk(x.flatten(0, 1)[:, :8].float() * 3, 2),
+}
+
+
+@pytest.mark.parametrize("name", OF_FLOATS)
+def test_bits_of_batches_that_vary(name):
+    """Those that a program of one size gives."""
+    function = OF_FLOATS[name]
+    step = compiled(function, dynamic=None)
+    before, found = len(compiled_parts()), {}
+    for batch, size in BATCHES:
+        x = values((batch, size, 96), torch.float16, size, -2, 2)
+        found[batch, size] = x, run(step, x, dims=((0, 0), (0, 1)))
+    assert [num_sizes(p) for p in parts_since(before)] == [1, 2, 2]
+    for sizes, (x, actual) in found.items():
+        expected = of_one_size(function, x)
+        for a, e in zip(tree_leaves(actual), tree_leaves(expected), strict=True):
+            assert_exact(a, e, f"{sizes}")
+
+
+def test_losses_of_batches_that_vary():
+    """The mean over all rows but the last one of each batch."""
+
+    def function(x, w):
+        logits = F.linear(x, w.to(x.dtype)).float()
+        labels = x[:, 1:, 0].long() + 2
+        return F.cross_entropy(logits[:, :-1].reshape(-1, 70), labels.reshape(-1))
+
+    step = compiled(function, dynamic=None)
+    before = len(compiled_parts())
+    for batch, size in ((2, 7), (3, 64), (4, 65), (2, 131), (3, 5), (4, 3)):
+        x = whole(batch, size, 96)
+        found = run(step, x, WEIGHT, dims=((0, 0), (0, 1)))
+        torch.testing.assert_close(
+            found.double(), function(x.double(), WEIGHT).double(), atol=0, rtol=2e-3
+        )
+    assert [num_sizes(p) for p in parts_since(before)] == [1, 2]
+
+
+def test_routers_of_batches_that_vary():
+    """Which order the exponentials are summed up in depends on the plan."""
+
+    def router(x):
+        return torch.softmax(x.flatten(0, 1)[:, :8].float(), -1).topk(2)
+
+    step = compiled(router, dynamic=None)
+    before = len(compiled_parts())
+    for batch, size in BATCHES:
+        x = values((batch, size, 96), torch.float16, size, -2, 2)
+        generator = torch.Generator().manual_seed(size)
+        x[..., :8] = torch.rand(batch, size, 8, generator=generator).argsort(-1) / 4
+        found, places = run(step, x, dims=((0, 0), (0, 1)))
+        expected, wanted = router(x)
+        assert torch.equal(places, wanted), f"{batch} x {size}"
+        torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
+    assert [num_sizes(p) for p in parts_since(before)] == [1, 2, 2]
 
 
 MODELS = {

@@ -203,4 +203,67 @@ TEST_F(GraphBuilderTest, ListsItsOperators) {
   EXPECT_TRUE(std::is_sorted(ops.begin(), ops.end()));
 }
 
+/// Rows of a batch, [b, s, 64], as those of one matrix, [b x s, 64].
+class FlattenedRowsTest : public GraphBuilderTest {
+protected:
+  FlattenedRowsTest() {
+    builder.addSymbol("b", {2, 4, 1}, 3);
+    builder.addSymbol("s", {2, 512, 1}, 9);
+    int x = builder.addArgument("x", HostDtype::Float16, {b, s, 64},
+                                {s * 64, 64, 1},
+                                TensorLayout({3, 9, 64}, HostDtype::Float16));
+    rows = builder.view(x, {b * s, 64}, {64, 1}, 0);
+  }
+  ValueMeta matrix(int64_t width) {
+    return {HostDtype::Float16, {b * s, width}, {width, 1}};
+  }
+
+  SizeExpr b = SizeExpr::symbol(0), s = SizeExpr::symbol(1);
+  int rows;
+};
+
+TEST_F(FlattenedRowsTest, OperatorsThatTreatRowsAlikeNeedNoCopy) {
+  int y = op("aten.relu.default", {value(rows)}, matrix(64));
+  int z = op("aten._softmax.default", {value(y), Argument(-1), Argument(false)},
+             matrix(64));
+  int sum = op("aten.sum.dim_IntList",
+               {value(z), Argument(Argument::List{Argument(0)})}, meta({64}));
+  // Of rows as they are in the batch; what PyTorch speaks of is a view of it.
+  std::vector<OutputInfo> outputs = builder.setOutputs({z, sum});
+  EXPECT_EQ(outputs[0].sizes, SizeList({b * s, 64}));
+  EXPECT_EQ(outputs[0].rootMeta.sizes, SizeList({b, s, 64}));
+  std::string text = builder.print();
+  EXPECT_TRUE(contains(text, "affine_map<()[s0, s1] -> (s0, s1, 64)>"));
+  EXPECT_TRUE(contains(text, "spyre_graph.softmax %1 {dim = 2 : i64}"));
+  EXPECT_TRUE(contains(text, "dims = array<i64: 0, 1>"));
+  EXPECT_TRUE(contains(text, "affine_map<(d0, d1, d2) -> (d2)>"));
+  for (const char *part : {"gather", "scatter", "view", "s2", "rows"})
+    EXPECT_FALSE(contains(text, part));
+}
+
+TEST_F(FlattenedRowsTest, AllElementsKeepTheirRows) {
+  SizeExpr count = b * s * 64;
+  int all = builder.view(rows, {count}, {1}, 0);
+  int y = op("aten.relu.default", {value(all)},
+             ValueMeta{HostDtype::Float16, {count}, {1}});
+  std::vector<OutputInfo> outputs = builder.setOutputs({y});
+  EXPECT_EQ(outputs[0].sizes, SizeList({count}));
+  EXPECT_EQ(outputs[0].rootMeta.sizes, SizeList({b, s, 64}));
+}
+
+TEST_F(FlattenedRowsTest, OthersAreRefusedWithoutASideEffect) {
+  std::string before = builder.print();
+  EXPECT_THROW(
+      op("aten.cumsum.default", {value(rows), Argument(0)}, matrix(64)),
+      UnsupportedOp);
+  EXPECT_THROW(op("aten.argmax.default", {value(rows), Argument(0)},
+                  meta({64}, HostDtype::Int64)),
+               UnsupportedOp);
+  EXPECT_THROW(op("aten.flip.default",
+                  {value(rows), Argument(Argument::List{Argument(0)})},
+                  matrix(64)),
+               UnsupportedOp);
+  EXPECT_EQ(builder.print(), before);
+}
+
 } // namespace

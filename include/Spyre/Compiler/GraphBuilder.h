@@ -124,13 +124,15 @@ public:
   Impl &getImpl() const { return *impl; }
 
 private:
-  /// A product of the rows of several matrices of sizes that vary, which no map
-  /// says to be one matrix, is one of each. Nothing if the call is none.
-  std::optional<int>
-  productOfBatches(const std::string &atenName, const Arguments &args,
-                   const KeywordArguments &kwargs,
-                   const std::vector<std::optional<ValueMeta>> &results,
-                   const SourceLocation &loc, const std::vector<Hint> &hints);
+  /// An operator on views that take the rows of batches of sizes that vary for
+  /// one dimension, which no map says, is one on what they are views of.
+  /// Nothing if there are no such views, or, for a `reason`, if it does not
+  /// treat rows alike.
+  std::optional<std::vector<int>>
+  opOnRows(const std::string &atenName, const Arguments &args,
+           const KeywordArguments &kwargs,
+           const std::vector<std::optional<ValueMeta>> &results,
+           const SourceLocation &loc, std::string &reason);
 
   std::unique_ptr<Impl> impl;
 };
