@@ -163,3 +163,32 @@ func.func @pieces(%x: tensor<16x64xf16, #l2>, %row: tensor<64xf16, #v>) -> tenso
   %s = spyre_graph.add ins(%b, %c : tensor<16x64xf16, #l2>, tensor<16x64xf16, #l2>) outs(%e : tensor<16x64xf16, #l2>) -> tensor<16x64xf16, #l2>
   return %s : tensor<16x64xf16, #l2>
 }
+
+// -----
+
+// Rows that are added to a row of themselves. The copy that keeps what is read has
+// as many rows as there are.
+// CHECK: #[[ROWS:.*]] = affine_map<()[s0] -> (s0, 64)>
+// CHECK-LABEL: func.func @rows_onto_themselves
+// CHECK: spyre_graph.add {{.*}} outs(%[[VALUES:.*]] : memref
+// CHECK: spyre_graph.identity ins(%[[VALUES]] : {{.*}} outs(%[[OUT:.*]] : memref{{.*}}extent_map = #[[ROWS]]
+// CHECK: spyre_graph.scatter_add ins(%[[VALUES]], {{.*}} outs(%[[OUT]] :
+#layout = #spyre_graph.layout<order = [0, 1], IEEE_INT32>
+#same = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+func.func @rows_onto_themselves(
+    %x: tensor<512x64xi64, #layout> {spyre_graph.size_map = #rows},
+    %index: tensor<512x64xi64, #layout> {spyre_graph.size_map = #rows})
+    -> (tensor<512x64xi64, #layout> {spyre_graph.size_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 512>]} {
+  %e = tensor.empty() : tensor<512x64xi64, #layout>
+  %v = spyre_graph.add ins(%x : tensor<512x64xi64, #layout>)
+      outs(%e : tensor<512x64xi64, #layout>)
+      {maps = [#same, #same], extents = array<i64: 512, 64>, extent_map = #rows,
+       immediates = [unit, 1]} -> tensor<512x64xi64, #layout>
+  %r = spyre_graph.scatter_add ins(%v, %index : tensor<512x64xi64, #layout>, tensor<512x64xi64, #layout>)
+      outs(%v : tensor<512x64xi64, #layout>)
+      {axis = 0 : i64, maps = [#same, #same, affine_map<(i, j) -> (0, j)>],
+       extents = array<i64: 512, 64>, extent_map = #rows} -> tensor<512x64xi64, #layout>
+  return %r : tensor<512x64xi64, #layout>
+}

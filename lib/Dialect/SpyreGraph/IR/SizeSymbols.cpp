@@ -441,6 +441,9 @@ SmallVector<AffineExpr> spyre_graph::getSizes(Value value) {
         return getSizes(update.getDest());
       })
       .Case([](bufferization::ToBufferOp buffer) {
+        // Bufferization copies values into it before it allocates it.
+        if (buffer.getTensor().getDefiningOp<bufferization::AllocTensorOp>())
+          return getBufferSizes(buffer);
         return getSizes(buffer.getTensor());
       })
       .Case([](bufferization::ToTensorOp tensor) {
