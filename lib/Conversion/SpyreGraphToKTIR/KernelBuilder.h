@@ -93,6 +93,9 @@ private:
   double getRunFactor(unsigned operand, ArrayRef<int64_t> tiles) const;
   bool isStepped(unsigned dim) const;
   bool isWhole(unsigned dim) const;
+  bool isContraction() const;
+  bool keepsSumOrder(ArrayRef<int64_t> tiles, unsigned dim) const;
+  bool keepsSumOrder(ArrayRef<int64_t> tiles) const;
   int64_t getTileBytes(ArrayRef<int64_t> tiles) const;
   int64_t getGranularity(unsigned dim) const;
   /// The value of an expression of the function's symbols.
@@ -208,6 +211,9 @@ private:
   ::spyre::MacFormat macFormat;
   /// Whether sub-tiles may be parts of sticks, because nothing larger fits.
   bool cutsSticks = false;
+  /// Whether sub-tiles may change the order of a product's sum, because none
+  /// that keep it fit.
+  bool reordersSums = false;
   /// Cores in a row that share the iterations of a split reduction.
   int64_t numPartners = 1;
   /// Number of the core, if there are several.

@@ -72,6 +72,11 @@ bool KernelBuilder::isStepped(unsigned dim) const {
           maps[getInit()].isFunctionOfDim(dim));
 }
 
+/// Whether the matrix unit computes it.
+bool KernelBuilder::isContraction() const {
+  return SpyreOpInterface(op).getUnit() == Unit::PT;
+}
+
 /// A tile holds all that is sorted together.
 bool KernelBuilder::isWhole(unsigned dim) const {
   return isSort(combiner) && loops[dim].isReduction;
@@ -245,10 +250,30 @@ KernelBuilder::makeTiling(std::vector<int64_t> tiles) const {
   return tiling;
 }
 
+/// Whether a product is summed in the same order if its sub-tiles are cut along
+/// a dimension: one after another, they walk the iterations as one tile does,
+/// if they have one iteration of each sum around.
+bool KernelBuilder::keepsSumOrder(ArrayRef<int64_t> tiles, unsigned dim) const {
+  if (reordersSums || !loops[dim].isReduction || !isContraction())
+    return true;
+  for (unsigned outer = 0; outer < dim; ++outer)
+    if (loops[outer].isReduction && tiles[outer] > 1)
+      return false;
+  return true;
+}
+
+/// Whether sub-tiles of this size are cut so in every dimension.
+bool KernelBuilder::keepsSumOrder(ArrayRef<int64_t> tiles) const {
+  for (unsigned dim = 0; dim < loops.size(); ++dim)
+    if (tiles[dim] < loops[dim].chunk && !keepsSumOrder(tiles, dim))
+      return false;
+  return true;
+}
+
 /// Sub-tiles half as large along a dimension, or the same if that cannot be.
 std::vector<int64_t> KernelBuilder::halve(std::vector<int64_t> tiles,
                                           unsigned dim) const {
-  if (!isStepped(dim) && !isWhole(dim))
+  if (!isStepped(dim) && !isWhole(dim) && keepsSumOrder(tiles, dim))
     tiles[dim] = std::min<int64_t>(
         tiles[dim], llvm::alignTo(llvm::divideCeilSigned(tiles[dim], 2),
                                   getGranularity(dim)));
@@ -261,6 +286,7 @@ LogicalResult KernelBuilder::cut(Tiling &tiling) {
   /// If more tilings than this take the same time, only the best is refined.
   constexpr unsigned kMaxExpanded = 256;
   int64_t leastBytes = tiling.bytes;
+  const Tiling whole = tiling;
   std::set<Tiling> open{tiling};
   std::set<std::vector<int64_t>> known;
   for (unsigned numExpanded = 0; !open.empty(); ++numExpanded) {
@@ -285,6 +311,12 @@ LogicalResult KernelBuilder::cut(Tiling &tiling) {
     cutsSticks = true;
     return cut(tiling);
   }
+  // The sums around may run along sticks, of which there are no parts.
+  if (isContraction() && !reordersSums) {
+    reordersSums = true;
+    tiling = whole;
+    return cut(tiling);
+  }
   return SpyreOpInterface(op)->emitOpError()
          << "needs " << leastBytes
          << " bytes of LX for its smallest tiles, but planning left " << lxBytes
@@ -298,7 +330,7 @@ void KernelBuilder::grow(Tiling &tiling, ArrayRef<int64_t> largest) const {
     for (unsigned dim = 0; dim < loops.size(); ++dim) {
       std::vector<int64_t> tiles = tiling.tiles;
       tiles[dim] = std::min(2 * tiles[dim], largest[dim]);
-      if (tiles == tiling.tiles)
+      if (tiles == tiling.tiles || !keepsSumOrder(tiles))
         continue;
       Tiling larger = makeTiling(std::move(tiles));
       if (larger.bytes <= lxBytes && (!best || larger < *best))
@@ -312,15 +344,14 @@ void KernelBuilder::grow(Tiling &tiling, ArrayRef<int64_t> largest) const {
 
 /// Halves sub-tiles along the dimension where that saves most, because the
 /// core's unit works while the next ones are loaded. Only products are summed
-/// in the same order however they are cut.
+/// in the same order when they are cut.
 void KernelBuilder::overlap(Tiling &tiling) const {
-  bool isContraction = SpyreOpInterface(op).getUnit() == Unit::PT;
   std::optional<Tiling> best;
   do {
     best.reset();
     for (unsigned dim = 0; dim < loops.size(); ++dim) {
       // Accumulators are as large as they can be: they decide the traffic.
-      if (loops[dim].isReduction != isContraction)
+      if (loops[dim].isReduction != isContraction())
         continue;
       Tiling current = tiling;
       while (current.seconds.numPieces < ::spyre::kMaxPieces) {
@@ -370,8 +401,14 @@ void KernelBuilder::limitAccumulators(std::vector<int64_t> &tiles) const {
   };
   limit(rowDims, most.rows);
   limit(columnDims, most.columns);
-  if (isCut && !sums.empty())
-    tiles = halve(std::move(tiles), sums.back());
+  if (!isCut)
+    return;
+  // The first sum that can be cut.
+  for (unsigned dim : sums)
+    if (std::vector<int64_t> smaller = halve(tiles, dim); smaller != tiles) {
+      tiles = std::move(smaller);
+      return;
+    }
 }
 
 /// What a core works on at once, if LX were large enough.
@@ -380,7 +417,7 @@ std::vector<int64_t> KernelBuilder::getLargestTiles() const {
   for (unsigned dim = 0; dim < loops.size(); ++dim)
     tiles.push_back(isStepped(dim) ? std::min<int64_t>(loops[dim].chunk, 1)
                                    : loops[dim].chunk);
-  if (SpyreOpInterface(op).getUnit() == Unit::PT)
+  if (isContraction())
     limitAccumulators(tiles);
   return tiles;
 }
