@@ -188,6 +188,17 @@ GraphBuilder::opOnRows(const std::string &atenName, const Arguments &args,
   FlattenedRows rows(impl->function, flattenings, impl->ranges);
   SmallVector<Value> values;
   try {
+    for (const std::optional<ValueMeta> &meta : results) {
+      if (!meta)
+        continue;
+      auto [sizes, strides] = rows.part(meta->sizes, meta->strides);
+      // A view of two pairs of dimensions takes more than one copy.
+      if (sizes.size() != meta->sizes.size() &&
+          !impl->findRegrouping({{}, meta->dtype, sizes, strides}, meta->sizes,
+                                meta->strides, 0))
+        throw UnsupportedOp("a result of sizes " + meta->sizes.str() +
+                            " is no view of one of " + sizes.str());
+    }
     // What operands are made of, then what stands for them.
     llvm::MapVector<int, Value> operands;
     visitValues(args, kwargs, [&](int value) {

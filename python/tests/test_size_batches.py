@@ -55,6 +55,9 @@ FUNCTIONS = {
     ),
     "two": mixed,
     "backwards": lambda x, w, wide, bias: x.flatten(0, 1).flip(0) + 1,
+    "each row with each": lambda x, w, wide, bias: (
+        x.flatten(0, 1)[:, :1] * x.flatten(0, 1)[:, 1:2].t()
+    ),
 }
 
 
