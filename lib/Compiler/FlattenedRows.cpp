@@ -268,17 +268,8 @@ void FlattenedRows::checkLoops(SpyreOpInterface op,
     // Iterations of a scatter come one after the other, as before.
     if (kinds[loop] != utils::IteratorType::reduction || op.getIndirectAccess())
       continue;
-    switch (op.getCombiner()) {
-    case Combiner::Add:
-    case Combiner::Mul:
-    case Combiner::Max:
-    case Combiner::Min:
-    case Combiner::And:
-    case Combiner::Or:
-      continue;
-    default:
+    if (!isCombinedAcrossCores(op.getCombiner()))
       refuse(op, "ranks or scans");
-    }
   }
 }
 
