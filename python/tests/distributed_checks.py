@@ -218,6 +218,14 @@ def every_collective(rank, size):
     yield bits(whole)
 
 
+def may_read_processes():
+    """Containers may forbid it: then all collectives go through gloo."""
+    from torch_spyre import rank_memory
+
+    number = torch.tensor([7])
+    return rank_memory._can_read(os.getpid(), number.data_ptr(), 7)
+
+
 def check_no_file():
     """This process has left no file in memory."""
     from torch_spyre import rank_memory
@@ -230,7 +238,7 @@ def shared(rank, size):
     from torch_spyre import distributed
 
     found = list(every_collective(rank, size))
-    assert dist.group.WORLD._memory is not None
+    assert dist.group.WORLD._memory is not None or not may_read_processes()
     dist.barrier()
     check_no_file()
     distributed.LEAST_SHARED = 1 << 60
@@ -460,7 +468,11 @@ def death_between(rank, size):
     dist.all_reduce(x)
     if rank == size - 1:
         # The others have told it by then where their values are.
-        dist.group.WORLD._memory.write = lambda *_: os._exit(0)
+        group = dist.group.WORLD
+        if group._memory is None:
+            group._gather = lambda *_: os._exit(0)
+        else:
+            group._memory.write = lambda *_: os._exit(0)
     expect_errors([lambda: dist.all_reduce(x)] * 2, TIMEOUT + 10)
     os._exit(0)
 

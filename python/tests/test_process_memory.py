@@ -10,6 +10,16 @@ from torch_spyre import _C
 OWN = os.getpid()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def allowed():
+    """Containers may forbid the system call."""
+    value = torch.zeros(1)
+    try:
+        _C.read_process(OWN, value.data_ptr(), torch.empty(1), 0)
+    except RuntimeError as error:
+        pytest.skip(str(error))
+
+
 def test_stored_elements_are_the_tensor():
     """They live as long as anybody has them, and change with the tensor."""
     x = torch.tensor([1.0, 2.0, 3.0]).to("spyre")
