@@ -110,14 +110,13 @@ class RankMemory:
             # After an error, too: the others would wait for this rank.
             self._barrier.wait(self._timeout)
 
-    def read(self, rank: int, first: int, into: Tensor, device: int) -> Tensor:
+    def read(self, rank: int, first: int, into: Tensor, device: int) -> None:
         """Copies the values of a rank, from number ``first`` on, ``into`` a tensor.
 
         That is one of card ``device``, dense, on the host, of the values' type.
         """
         address = self._address(rank, first, into)
         _C.read_process(self._processes[rank], address, into, device)
-        return into
 
     def write(self, rank: int, first: int, values: Tensor, device: int) -> None:
         """The reverse of ``read()``."""

@@ -101,81 +101,80 @@ void addAll(const c10::OperatorHandle &op, torch::jit::Stack arguments,
   places.copy_(places + added);
 }
 
-/// Runs operator(self, places..., value) where elements of self repeat.
+/// Runs an operator on a tensor whose elements repeat, as the CPU does. False,
+/// and does nothing, if the CPU refuses such a call.
+using OnRepeated = bool (*)(const c10::OperatorHandle &op,
+                            torch::jit::Stack arguments);
+
+/// An operator that writes and returns its first argument.
+template <OnRepeated run>
 void runOnRepeated(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
-  const c10::FunctionSchema &schema = op.schema();
-  size_t count = schema.arguments().size();
+  size_t count = op.schema().arguments().size();
   c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, count);
   at::Tensor self = arguments[0].toTensor();
+  if (!isRepeated(self) ||
+      !run(op, torch::jit::Stack(arguments.begin(), arguments.end())))
+    return runBoxed(op, stack);
+  torch::jit::drop(*stack, count);
+  stack->push_back(self);
+}
+
+/// operator(self, places..., value).
+bool storeOrAdd(const c10::OperatorHandle &op, torch::jit::Stack arguments) {
+  const c10::FunctionSchema &schema = op.schema();
   std::optional<size_t> position = positionOfValue(schema);
   bool isAdded = accumulates(schema, arguments);
-  if (!position || !isRepeated(self) ||
-      !(isAdded || isOne(arguments[*position])))
-    return runBoxed(op, stack);
+  if (!position || !(isAdded || isOne(arguments[*position])))
+    return false;
   std::string name = schema.name().substr(schema.name().find("::") + 2);
   TORCH_WARN("Use of ", name == "_index_put_impl_" ? "index_put_" : name,
              " on expanded tensors is deprecated. Please clone() the tensor "
              "before performing this operation. This also applies to advanced "
              "indexing e.g. tensor[mask] = scalar");
-  (isAdded ? addAll : storeOne)(
-      op, torch::jit::Stack(arguments.begin(), arguments.end()), *position);
-  torch::jit::drop(*stack, count);
-  stack->push_back(self);
+  (isAdded ? addAll : storeOne)(op, std::move(arguments), *position);
+  return true;
 }
 
 /// tril_ and triu_: a triangle of marks says which places they leave.
-void clearOnRepeated(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
-  size_t count = op.schema().arguments().size();
-  c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, count);
+bool clear(const c10::OperatorHandle &op, torch::jit::Stack arguments) {
   at::Tensor self = arguments[0].toTensor();
-  if (!isRepeated(self) || self.dim() < 2)
-    return runBoxed(op, stack);
+  if (self.dim() < 2)
+    return false;
   at::Tensor left = at::ones(self.sizes(), self.options().dtype(at::kBool));
-  torch::jit::Stack marking(arguments.begin(), arguments.end());
-  marking[0] = left;
-  op.callBoxed(marking);
+  arguments[0] = left;
+  op.callBoxed(arguments);
   for (int64_t d : repeatedDims(self))
     left = left.all(d, /*keepdim=*/true);
   withoutRepeats(self).masked_fill_(left.logical_not(), 0);
-  torch::jit::drop(*stack, count);
-  stack->push_back(self);
+  return true;
 }
 
 /// threshold_ gives the same when it is applied again.
-void applyOnRepeated(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
-  size_t count = op.schema().arguments().size();
-  c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, count);
-  at::Tensor self = arguments[0].toTensor();
-  if (!isRepeated(self))
-    return runBoxed(op, stack);
-  torch::jit::Stack once(arguments.begin(), arguments.end());
-  once[0] = withoutRepeats(self);
-  op.callBoxed(once);
-  torch::jit::drop(*stack, count);
-  stack->push_back(self);
+bool applyOnce(const c10::OperatorHandle &op, torch::jit::Stack arguments) {
+  arguments[0] = withoutRepeats(arguments[0].toTensor());
+  op.callBoxed(arguments);
+  return true;
 }
 
 /// nan_to_num_ leaves integers as they are.
-void keepOnRepeated(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
-  size_t count = op.schema().arguments().size();
-  at::Tensor self = torch::jit::last(*stack, count)[0].toTensor();
-  if (!isRepeated(self) || !c10::isIntegralType(self.scalar_type(), true))
-    return runBoxed(op, stack);
-  torch::jit::drop(*stack, count);
-  stack->push_back(self);
+bool keepIntegers(const c10::OperatorHandle &, torch::jit::Stack arguments) {
+  return c10::isIntegralType(arguments[0].toTensor().scalar_type(), true);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   for (const char *name :
        {"masked_fill_.Scalar", "masked_fill_.Tensor", "index_fill_.int_Scalar",
         "index_fill_.int_Tensor", "index_put_", "_index_put_impl_"})
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&runOnRepeated>());
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<
+                     &runOnRepeated<storeOrAdd>>());
   for (const char *name : {"tril_", "triu_"})
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&clearOnRepeated>());
-  m.impl("threshold_",
-         torch::CppFunction::makeFromBoxedFunction<&applyOnRepeated>());
-  m.impl("nan_to_num_",
-         torch::CppFunction::makeFromBoxedFunction<&keepOnRepeated>());
+    m.impl(name,
+           torch::CppFunction::makeFromBoxedFunction<&runOnRepeated<clear>>());
+  m.impl(
+      "threshold_",
+      torch::CppFunction::makeFromBoxedFunction<&runOnRepeated<applyOnce>>());
+  m.impl("nan_to_num_", torch::CppFunction::makeFromBoxedFunction<
+                            &runOnRepeated<keepIntegers>>());
 }
 
 } // namespace
