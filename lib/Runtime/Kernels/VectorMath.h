@@ -2,9 +2,9 @@
 //===- VectorMath.h - Elementary functions of vectors -----------*- C++ -*-===//
 //
 // exp, exp2, tanh and erf work in fp32; where fp32 would need double-word
-// tricks (logarithms, powers, angles) the lanes are widened to fp64, which also
-// makes subnormals and the final rounding come out by themselves. Coefficients:
-// fit_polynomials.py.
+// tricks (erfc, logarithms, powers, angles) the lanes are widened to fp64,
+// which also makes subnormals and the final rounding come out by themselves.
+// Coefficients: fit_polynomials.py.
 //
 //===----------------------------------------------------------------------===//
 
@@ -202,6 +202,13 @@ SPYRE_INLINE VD exp2D(VD x) {
   return powerOfTwo(shifted) * (expm1Reduced(r) + 1.0);
 }
 
+SPYRE_INLINE VD expD(VD x) {
+  x = clampD(x, -200.0, 200.0);
+  VD shifted = x * (1.0 / kLn2) + kRoundMagicD;
+  VD r = x - (shifted - kRoundMagicD) * kLn2;
+  return powerOfTwo(shifted) * (expm1Reduced(r) + 1.0);
+}
+
 SPYRE_INLINE VF expm1V(VF x) {
   return select(x == 0.0f, x, toFloat(expm1D(toDouble(x))));
 }
@@ -252,6 +259,30 @@ SPYRE_INLINE VF erfV(VF x) {
   q = mulAdd(q, u, splat(-0.00016918855561634039f));
   VF large = 1.0f - expNormalOrNaN(-q);
   return withSignOf(select(t < 0.9375f, small, large), x);
+}
+
+SPYRE_INLINE VF erfcV(VF x) {
+  VD t = toDouble(absV(x));
+  // From 10.1 on the nearest float is 0.
+  t = select(t > 10.1, splatD(10.1), t);
+  // erfc(t) = u exp(P(u) - t^2).
+  VD u = 2.0 / (t + 2.0);
+  VD p = splatD(0.1832484424240232);
+  p = mulAdd(p, u, splatD(-1.3539578540249717));
+  p = mulAdd(p, u, splatD(4.3320046353738817));
+  p = mulAdd(p, u, splatD(-7.753658808113302));
+  p = mulAdd(p, u, splatD(8.3760027715665929));
+  p = mulAdd(p, u, splatD(-5.6101771492536661));
+  p = mulAdd(p, u, splatD(2.5740377325302683));
+  p = mulAdd(p, u, splatD(-1.0327933978901511));
+  p = mulAdd(p, u, splatD(0.12288180418766437));
+  p = mulAdd(p, u, splatD(0.049570608514119428));
+  p = mulAdd(p, u, splatD(0.37856858115954731));
+  p = mulAdd(p, u, splatD(0.99977866815013696));
+  p = mulAdd(p, u, splatD(-1.2655060344685546));
+  VD value = u * expD(p - t * t);
+  value = select(widen(bitsAs<VI>(x) < 0), 2.0 - value, value);
+  return toFloat(value);
 }
 
 //===----------------------------------------------------------------------===//

@@ -127,6 +127,16 @@ show(
     fit(lambda x: -mp.log(mp.erfc(x)), lambda x: mp.erfc(x) / mp.erf(x), 0.9375, 4, 8),
 )
 show(
+    "log(erfc(x)) = log(u) + P(u) - x^2, u = 2 / (2 + x)",
+    fit(
+        lambda u: (2 / u - 2) ** 2 + mp.log(mp.erfc(2 / u - 2) / u),
+        lambda u: mp.mpf(1),
+        2 / (2 + mp.mpf("10.1")),
+        1,
+        12,
+    ),
+)
+show(
     "atan(x) = x + x^3 P(x^2)",
     fit(
         lambda s: (mp.atan(mp.sqrt(nonzero(s))) / mp.sqrt(nonzero(s)) - 1) / nonzero(s),
