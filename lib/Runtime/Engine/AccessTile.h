@@ -272,10 +272,32 @@ private:
   void makeRunsOfTable(GroupState &state, int64_t rows, int64_t length);
   static void makeTableOfRuns(GroupState &state, const GroupRows &rows);
   static void addToRuns(GroupState &state, const Run &piece);
-  /// Calls visit(memoryOffset, tileOffset, run or null) for every strided
-  /// block; the linear loops are inside the block.
+  /// Host tile's distance between neighbours of a run, in elements.
+  int64_t runTileStride() const;
+  /// Calls visit(memoryOffset, tileOffset, first, end) for the runs of every
+  /// row of the primary group, which count from there; without that group once,
+  /// with null for both. The linear loops are inside the runs.
+  template <typename Visit>
+  void forEachRow(Visit &&visit) const;
+  /// Calls visit(memoryOffset, tileOffset, run or null) for every run.
   template <typename Visit>
   void forEachBlock(Visit &&visit) const;
+  /// Elements at constant distances in device memory and in the host tile.
+  struct Box {
+    unsigned rank = 0;
+    // The linear loops, runs that are alike, and the elements of one.
+    size_t shape[kMaxRank + 2];
+    ptrdiff_t memoryStrides[kMaxRank + 2], tileStrides[kMaxRank + 2];
+    bool isRun() const {
+      return rank == 1 && memoryStrides[0] == 1 && tileStrides[0] == 1;
+    }
+  };
+  /// That of the linear loops.
+  Box linearBox() const;
+  /// Calls visit(memoryOffset, tileOffset) for as few boxes as make up the
+  /// tile; `box`, first that of the linear loops, becomes each of them.
+  template <typename Visit>
+  void forEachBox(Box &box, Visit &&visit) const;
   /// Calls visit(part) for what stridedParts() returns.
   template <typename Visit>
   void forEachStridedPart(Visit &&visit) const;

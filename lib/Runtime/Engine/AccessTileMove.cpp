@@ -11,15 +11,14 @@
 using namespace spyre::runtime;
 
 template <typename Visit>
-void TileVal::forEachBlock(Visit &&visit) const {
+void TileVal::forEachRow(Visit &&visit) const {
   const AccessTilePlan &p = *plan;
   if (primary < 0) {
-    visit(baseOffset, int64_t(0), nullptr);
+    visit(baseOffset, int64_t(0), nullptr, nullptr);
     return;
   }
   const AccessTilePlan::Group &main = p.groups[primary];
   const GroupState &mainState = states[primary];
-  int64_t mainStride = main.vars.empty() ? 0 : tileStrides[main.vars.back()];
   int64_t mainRows = static_cast<int64_t>(mainState.rowStart.size()) - 1;
 
   auto tileOffset = [&](const AccessTilePlan::Group &group, int64_t point,
@@ -37,11 +36,9 @@ void TileVal::forEachBlock(Visit &&visit) const {
     for (int64_t row = 0; row < mainRows; ++row) {
       int64_t rowTile =
           tile + (mainRows > 1 ? tileOffset(main, row, outer) : 0);
-      for (int r = mainState.rowStart[row]; r < mainState.rowStart[row + 1];
-           ++r) {
-        const Run &run = mainState.runs[r];
-        visit(memory + run.offset, rowTile + run.start * mainStride, &run);
-      }
+      const Run *runs = mainState.runs.data();
+      visit(memory, rowTile, runs + mainState.rowStart[row],
+            runs + mainState.rowStart[row + 1]);
     }
   };
   // Odometer over the points of the other groups.
@@ -73,18 +70,74 @@ void TileVal::forEachBlock(Visit &&visit) const {
   }
 }
 
+int64_t TileVal::runTileStride() const {
+  if (primary < 0 || plan->groups[primary].vars.empty())
+    return 0;
+  return tileStrides[plan->groups[primary].vars.back()];
+}
+
+template <typename Visit>
+void TileVal::forEachBlock(Visit &&visit) const {
+  int64_t stride = runTileStride();
+  forEachRow(
+      [&](int64_t memory, int64_t tile, const Run *first, const Run *end) {
+        if (!first)
+          return visit(memory, tile, nullptr);
+        for (const Run *run = first; run != end; ++run)
+          visit(memory + run->offset, tile + run->start * stride, run);
+      });
+}
+
+/// How many of the runs from `first` on are alike and lie at constant
+/// distances.
+static int64_t countAlike(const Run *first, const Run *end) {
+  const Run *last = first;
+  while (last + 1 != end && last[1].length == first->length &&
+         last[1].stride == first->stride &&
+         last[1].start - last->start == first[1].start - first->start &&
+         last[1].offset - last->offset == first[1].offset - first->offset)
+    ++last;
+  return last + 1 - first;
+}
+
+template <typename Visit>
+void TileVal::forEachBox(Box &box, Visit &&visit) const {
+  int64_t stride = runTileStride();
+  unsigned numLinear = box.rank;
+  auto add = [&](int64_t count, int64_t memoryStride, int64_t tileStride) {
+    if (count == 1)
+      return;
+    box.shape[box.rank] = size_t(count);
+    box.memoryStrides[box.rank] = memoryStride;
+    box.tileStrides[box.rank++] = tileStride;
+  };
+  forEachRow(
+      [&](int64_t memory, int64_t tile, const Run *first, const Run *end) {
+        if (!first)
+          return visit(memory, tile);
+        for (const Run *run = first; run != end;) {
+          int64_t count = countAlike(run, end);
+          box.rank = numLinear;
+          if (count > 1)
+            add(count, run[1].offset - run->offset,
+                (run[1].start - run->start) * stride);
+          add(run->length, run->stride, stride);
+          visit(memory + run->offset, tile + run->start * stride);
+          run += count;
+        }
+      });
+}
+
 template <typename Visit>
 void TileVal::forEachElement(Visit &&visit) const {
-  int64_t runTileStride = 0;
-  if (primary >= 0 && !plan->groups[primary].vars.empty())
-    runTileStride = tileStrides[plan->groups[primary].vars.back()];
+  int64_t runStep = runTileStride();
   forEachBlock([&](int64_t memory, int64_t tile, const Run *run) {
     int64_t length = run ? run->length : 1;
     int64_t runStride = run ? run->stride : 0;
     for (int64_t i = 0; i < length; ++i) {
       int64_t index[kMaxRank + 1] = {};
       while (true) {
-        int64_t m = memory + i * runStride, t = tile + i * runTileStride;
+        int64_t m = memory + i * runStride, t = tile + i * runStep;
         for (size_t l = 0; l < linearLoops.size(); ++l) {
           m += index[l] * linearLoops[l].memoryStride;
           t += index[l] * linearLoops[l].tileStride;
@@ -239,6 +292,16 @@ bool TileVal::isApart(const StridedPart &part) const {
   return true;
 }
 
+TileVal::Box TileVal::linearBox() const {
+  Box box;
+  for (const Loop &loop : linearLoops) {
+    box.shape[box.rank] = size_t(loop.extent);
+    box.memoryStrides[box.rank] = loop.memoryStride;
+    box.tileStrides[box.rank++] = loop.tileStride;
+  }
+  return box;
+}
+
 void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
                    int64_t length) const {
   if (numElements == 0)
@@ -249,44 +312,30 @@ void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
   ElementFormat format = elementFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem);
   size_t tileSize = hostSize(view.elem);
-  size_t shape[kMaxRank + 1];
-  ptrdiff_t memoryStrides[kMaxRank + 1], strides[kMaxRank + 1];
-  unsigned numLinear = 0;
+  Box box = linearBox();
   const uint8_t *base = view.base;
-  for (const Loop &loop : linearLoops) {
-    bool isStripped = loop.dim == dim;
-    shape[numLinear] = isStripped ? length : loop.extent;
-    if (isStripped)
-      base += start * loop.memoryStride * memorySize;
-    memoryStrides[numLinear] = loop.memoryStride;
-    strides[numLinear++] = loop.tileStride;
-  }
-  int64_t runStride = 0;
-  if (primary >= 0 && !plan->groups[primary].vars.empty())
-    runStride = tileStrides[plan->groups[primary].vars.back()];
+  for (size_t l = 0; l < linearLoops.size(); ++l)
+    if (linearLoops[l].dim == dim) {
+      box.shape[l] = size_t(length);
+      base += start * linearLoops[l].memoryStride * memorySize;
+    }
   bool floating = isFloat(view.elem), wide = isWide(view.elem);
-  forEachBlock([&](int64_t memory, int64_t offset, const Run *run) {
+  forEachBox(box, [&](int64_t memory, int64_t offset) {
     const uint8_t *src = base + memory * memorySize;
     uint8_t *dst = static_cast<uint8_t *>(tile) + offset * tileSize;
-    unsigned rank = numLinear;
-    if (run && run->length > 1) {
-      shape[rank] = run->length;
-      memoryStrides[rank] = run->stride;
-      strides[rank++] = runStride;
-    }
     if (floating) {
-      if (rank == 1 && memoryStrides[0] == 1 && strides[0] == 1)
-        table.loadFloatRun(format, src, reinterpret_cast<float *>(dst),
-                           shape[0]);
+      float *f = reinterpret_cast<float *>(dst);
+      if (box.isRun())
+        table.loadFloatRun(format, src, f, box.shape[0]);
       else
-        table.loadFloat(format, reinterpret_cast<float *>(dst), strides, src,
-                        memoryStrides, shape, rank);
+        table.loadFloat(format, f, box.tileStrides, src, box.memoryStrides,
+                        box.shape, box.rank);
     } else if (wide) {
-      table.loadInt64(format, reinterpret_cast<int64_t *>(dst), strides, src,
-                      memoryStrides, shape, rank);
+      table.loadInt64(format, reinterpret_cast<int64_t *>(dst), box.tileStrides,
+                      src, box.memoryStrides, box.shape, box.rank);
     } else {
-      table.loadInt32(format, reinterpret_cast<int32_t *>(dst), strides, src,
-                      memoryStrides, shape, rank);
+      table.loadInt32(format, reinterpret_cast<int32_t *>(dst), box.tileStrides,
+                      src, box.memoryStrides, box.shape, box.rank);
     }
   });
 }
@@ -300,43 +349,26 @@ void TileVal::store(const void *tile, bool ieee) const {
   ElementFormat format = elementFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem);
   size_t tileSize = hostSize(view.elem);
-  size_t shape[kMaxRank + 1];
-  ptrdiff_t memoryStrides[kMaxRank + 1], strides[kMaxRank + 1];
-  unsigned numLinear = 0;
-  for (const Loop &loop : linearLoops) {
-    shape[numLinear] = loop.extent;
-    memoryStrides[numLinear] = loop.memoryStride;
-    strides[numLinear++] = loop.tileStride;
-  }
-  int64_t runStride = 0;
-  if (primary >= 0 && !plan->groups[primary].vars.empty())
-    runStride = tileStrides[plan->groups[primary].vars.back()];
+  Box box = linearBox();
   bool floating = isFloat(view.elem), wide = isWide(view.elem);
-  forEachBlock([&](int64_t memory, int64_t offset, const Run *run) {
+  forEachBox(box, [&](int64_t memory, int64_t offset) {
     uint8_t *dst = view.base + memory * memorySize;
     const uint8_t *src = static_cast<const uint8_t *>(tile) + offset * tileSize;
-    unsigned rank = numLinear;
-    if (run && run->length > 1) {
-      shape[rank] = run->length;
-      memoryStrides[rank] = run->stride;
-      strides[rank++] = runStride;
-    }
     if (floating) {
-      if (rank == 1 && memoryStrides[0] == 1 && strides[0] == 1)
-        table.storeFloatRun(format, reinterpret_cast<const float *>(src), dst,
-                            shape[0]);
+      const float *f = reinterpret_cast<const float *>(src);
+      if (box.isRun())
+        table.storeFloatRun(format, f, dst, box.shape[0]);
       else
-        table.storeFloat(format, dst, memoryStrides,
-                         reinterpret_cast<const float *>(src), strides, shape,
-                         rank);
+        table.storeFloat(format, dst, box.memoryStrides, f, box.tileStrides,
+                         box.shape, box.rank);
     } else if (wide) {
-      table.storeInt64(format, dst, memoryStrides,
-                       reinterpret_cast<const int64_t *>(src), strides, shape,
-                       rank);
+      table.storeInt64(format, dst, box.memoryStrides,
+                       reinterpret_cast<const int64_t *>(src), box.tileStrides,
+                       box.shape, box.rank);
     } else {
-      table.storeInt32(format, dst, memoryStrides,
-                       reinterpret_cast<const int32_t *>(src), strides, shape,
-                       rank);
+      table.storeInt32(format, dst, box.memoryStrides,
+                       reinterpret_cast<const int32_t *>(src), box.tileStrides,
+                       box.shape, box.rank);
     }
   });
 }
@@ -486,101 +518,4 @@ void TileVal::appendSticks(
   for (const GroupState &state : states)
     for (auto [first, last] : state.indexBytes)
       indices.push_back({first / stick, last / stick});
-}
-
-template <typename Visit>
-std::string TileVal::forEachPart(const std::vector<const ViewVal *> &partitions,
-                                 Visit &&visit) {
-  const AccessTilePlan &p = *plan;
-  int64_t step = 1;
-  for (int t = p.rank - 1; t >= 0; --t) {
-    tileStrides[t] = step;
-    step *= sizes[t];
-  }
-  int64_t memorySize = deviceSize(p.movedElem(partitions.front()->elem));
-  bool isCovered = false;
-  DistributedPart result;
-  result.rank = p.rank;
-  for (size_t i = partitions.size(); i-- > 0;) {
-    const ViewVal &part = *partitions[i];
-    int64_t memory = 0, low = 0, high = 0;
-    bool isEmpty = false;
-    result.position = 0;
-    for (int t = 0; t < p.rank; ++t) {
-      // Tile dimension t is one dimension of the view, with coefficient 1.
-      int d = p.linearTerms[t].front().first;
-      int64_t origin = formBase[p.constantForms[d]];
-      int64_t first = std::max(origin + lo[t], part.lo[d]);
-      int64_t last = std::min(origin + lo[t] + sizes[t] - 1, part.hi[d]);
-      isEmpty |= last < first;
-      result.shape[t] = isEmpty ? 0 : size_t(last - first + 1);
-      result.memoryStrides[t] = part.strides[d];
-      result.tileStrides[t] = tileStrides[t];
-      memory += first * part.strides[d];
-      result.position += (first - origin - lo[t]) * tileStrides[t];
-      int64_t reach = isEmpty ? 0 : (last - first) * part.strides[d];
-      low += std::min<int64_t>(reach, 0);
-      high += std::max<int64_t>(reach, 0);
-    }
-    if (isEmpty)
-      continue;
-    isCovered = true;
-    if (!part.checked && ((memory + low) * memorySize < part.limitLo ||
-                          (memory + high + 1) * memorySize > part.limitHi))
-      return "access to partition " + std::to_string(i) +
-             " leaves its allocation";
-    result.first = part.base + memory * memorySize;
-    visit(result);
-  }
-  return isCovered ? "" : "no partition covers the access region";
-}
-
-std::string
-TileVal::visitParts(const std::vector<const ViewVal *> &partitions,
-                    const std::function<void(const DistributedPart &)> &visit) {
-  return forEachPart(partitions, visit);
-}
-
-std::string
-TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
-                         void *tile, bool isStore, bool ieee) {
-  if (numElements == 0)
-    return "";
-  if (plan->isEnumerated)
-    return moveEnumerated(partitions, tile, isStore, ieee);
-  const KernelTable &table = kernels();
-  Elem elem = plan->movedElem(partitions.front()->elem);
-  ElementFormat format = elementFormat(elem, ieee);
-  int64_t size = hostSize(elem);
-  if (!isStore)
-    std::memset(tile, 0, size_t(numElements) * size);
-  return forEachPart(partitions, [&](const DistributedPart &part) {
-    uint8_t *host = static_cast<uint8_t *>(tile) + part.position * size;
-    auto rank = static_cast<unsigned>(part.rank);
-    if (isFloat(elem)) {
-      float *f = reinterpret_cast<float *>(host);
-      if (isStore)
-        table.storeFloat(format, part.first, part.memoryStrides, f,
-                         part.tileStrides, part.shape, rank);
-      else
-        table.loadFloat(format, f, part.tileStrides, part.first,
-                        part.memoryStrides, part.shape, rank);
-    } else if (isWide(elem)) {
-      int64_t *l = reinterpret_cast<int64_t *>(host);
-      if (isStore)
-        table.storeInt64(format, part.first, part.memoryStrides, l,
-                         part.tileStrides, part.shape, rank);
-      else
-        table.loadInt64(format, l, part.tileStrides, part.first,
-                        part.memoryStrides, part.shape, rank);
-    } else {
-      int32_t *v = reinterpret_cast<int32_t *>(host);
-      if (isStore)
-        table.storeInt32(format, part.first, part.memoryStrides, v,
-                         part.tileStrides, part.shape, rank);
-      else
-        table.loadInt32(format, v, part.tileStrides, part.first,
-                        part.memoryStrides, part.shape, rank);
-    }
-  });
 }

@@ -210,8 +210,13 @@ static SPYRE_INLINE void moveRun(typename Convert::Target *dst,
   T converted[count];
   if (run.src == 0) {
     Convert::run(src, converted, 1);
-    for (size_t i = 0; i < run.size; ++i)
-      dst[ptrdiff_t(i) * run.dst] = converted[0];
+    const T value = converted[0];
+    if (run.dst == 1)
+      for (size_t i = 0; i < run.size; ++i)
+        dst[i] = value;
+    else
+      for (size_t i = 0; i < run.size; ++i)
+        dst[ptrdiff_t(i) * run.dst] = value;
     return;
   }
   if constexpr (std::is_same_v<Convert, Copy<T>>) {
@@ -259,7 +264,7 @@ moveTwo(typename Convert::Target *dst, const typename Convert::Source *src,
       Convert::run(src, dst, inner.size, ahead);
     return;
   }
-  if (inner.dst == 1 && outer.src == 1 && outer.size > 1)
+  if (inner.dst == 1 && outer.src == 1 && inner.src != 0 && outer.size > 1)
     return moveTransposed<Convert>(dst, src, outer, inner);
   for (size_t o = 0; o < outer.size; ++o, dst += outer.dst, src += outer.src)
     moveRun<Convert>(dst, src, inner);
@@ -291,8 +296,10 @@ static void move(void *dstBase, const ptrdiff_t *dstStrides,
     return;
   }
 
-  // Sort dimensions by descending destination stride.
-  Dimension dims[kMaxDimensions + 1];
+  // Dimensions of more than one element by descending destination stride. Their
+  // numbers are moved, as a processor waits where a copy of several words meets
+  // words that have just been stored one by one.
+  unsigned order[kMaxDimensions];
   unsigned count = 0;
   for (unsigned d = 0; d < rank; ++d) {
     if (shape[d] == 0)
@@ -300,50 +307,59 @@ static void move(void *dstBase, const ptrdiff_t *dstStrides,
     if (shape[d] == 1)
       continue;
     unsigned at = count++;
-    for (; at > 0 && distance(dims[at - 1].dst) < distance(dstStrides[d]); --at)
-      dims[at] = dims[at - 1];
-    dims[at] = {shape[d], dstStrides[d], srcStrides[d]};
+    for (; at > 0 &&
+           distance(dstStrides[order[at - 1]]) < distance(dstStrides[d]);
+         --at)
+      order[at] = order[at - 1];
+    order[at] = d;
   }
+  size_t sizes[kMaxDimensions];
+  ptrdiff_t dstSteps[kMaxDimensions], srcSteps[kMaxDimensions];
   unsigned joined = 0;
-  for (unsigned d = 0; d < count; ++d) {
-    if (joined > 0) {
-      Dimension &outer = dims[joined - 1];
-      ptrdiff_t size = ptrdiff_t(dims[d].size);
-      if (outer.dst == dims[d].dst * size && outer.src == dims[d].src * size) {
-        outer = {outer.size * dims[d].size, dims[d].dst, dims[d].src};
-        continue;
-      }
-    }
-    dims[joined++] = dims[d];
+  for (unsigned i = 0; i < count; ++i) {
+    unsigned d = order[i];
+    ptrdiff_t size = ptrdiff_t(shape[d]);
+    bool joins = joined > 0 && dstSteps[joined - 1] == dstStrides[d] * size &&
+                 srcSteps[joined - 1] == srcStrides[d] * size;
+    if (!joins)
+      sizes[joined++] = 1;
+    sizes[joined - 1] *= shape[d];
+    dstSteps[joined - 1] = dstStrides[d];
+    srcSteps[joined - 1] = srcStrides[d];
   }
 
-  Dimension inner = joined > 0 ? dims[--joined] : Dimension{1, 1, 1};
+  auto dimension = [&](unsigned d) SPYRE_INLINE_LAMBDA {
+    return Dimension{sizes[d], dstSteps[d], srcSteps[d]};
+  };
+  Dimension inner = joined > 0 ? dimension(--joined) : Dimension{1, 1, 1};
   Dimension outer = {1, 0, 0};
+  unsigned chosen = joined;
   if (joined > 0) {
-    unsigned chosen = joined - 1;
+    chosen = joined - 1;
     if (inner.src != 1)
       for (unsigned d = 0; d < joined; ++d)
-        if (dims[d].src == 1)
+        if (srcSteps[d] == 1)
           chosen = d;
-    outer = dims[chosen];
-    for (unsigned d = chosen + 1; d < joined; ++d)
-      dims[d - 1] = dims[d];
-    --joined;
+    outer = dimension(chosen);
   }
 
-  size_t index[kMaxDimensions] = {};
+  size_t index[kMaxDimensions];
+  for (unsigned d = 0; d < joined; ++d)
+    index[d] = 0;
   while (true) {
     moveTwo<Convert>(dst, src, outer, inner);
     unsigned d = joined;
     for (; d > 0; --d) {
-      const Dimension &dim = dims[d - 1];
-      dst += dim.dst;
-      src += dim.src;
-      if (++index[d - 1] < dim.size)
+      unsigned at = d - 1;
+      if (at == chosen)
+        continue;
+      dst += dstSteps[at];
+      src += srcSteps[at];
+      if (++index[at] < sizes[at])
         break;
-      dst -= ptrdiff_t(dim.size) * dim.dst;
-      src -= ptrdiff_t(dim.size) * dim.src;
-      index[d - 1] = 0;
+      dst -= ptrdiff_t(sizes[at]) * dstSteps[at];
+      src -= ptrdiff_t(sizes[at]) * srcSteps[at];
+      index[at] = 0;
     }
     if (d == 0)
       return;
