@@ -122,3 +122,17 @@ TEST(ResumableTasks, BeginInOrder) {
   tasks.run(1);
   EXPECT_EQ(order, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
 }
+
+TEST(ResumableTasks, LetOthersRunFirst) {
+  std::vector<int64_t> order;
+  ResumableTasks *self = nullptr;
+  ResumableTasks tasks(3, [&](int64_t task) {
+    for (int round = 0; round < 2; ++round) {
+      order.push_back(task);
+      self->yield(task);
+    }
+  });
+  self = &tasks;
+  tasks.run(1);
+  EXPECT_EQ(order, (std::vector<int64_t>{0, 1, 2, 0, 1, 2}));
+}

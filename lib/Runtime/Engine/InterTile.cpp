@@ -13,40 +13,70 @@ using namespace spyre::runtime;
 //===----------------------------------------------------------------------===//
 
 void Exchange::send(int op, int64_t instance, int64_t core, SentTile tile) {
-  std::lock_guard<std::mutex> lock(mutex);
-  Key key{op, instance, core};
-  sent[key] = std::make_unique<SentTile>(std::move(tile));
-  for (auto &[waiting, awaitedKey] : awaited)
-    if (awaitedKey == key)
-      tasks.wake(waiting);
+  constexpr int64_t kMostUnreleased = 4;
+  auto owned = std::make_unique<SentTile>(std::move(tile));
+  bool isAhead = false;
+  std::vector<int64_t> waiting;
+  {
+    Outbox &outbox = outboxes[size_t(core)];
+    std::lock_guard<std::mutex> lock(outbox.mutex);
+    if (owned->numReceivers > 0)
+      isAhead = ++outbox.numUnreleased > kMostUnreleased;
+    outbox.tiles[{op, instance}] = std::move(owned);
+    waiting.swap(outbox.waiting);
+  }
+  for (int64_t receiver : waiting)
+    tasks.wake(receiver);
+  if (isAhead)
+    tasks.yield(core);
+}
+
+const SentTile *Exchange::find(int64_t core, Key key, int64_t waiting) {
+  Outbox &outbox = outboxes[size_t(core)];
+  std::lock_guard<std::mutex> lock(outbox.mutex);
+  auto it = outbox.tiles.find(key);
+  if (it != outbox.tiles.end())
+    return it->second.get();
+  outbox.waiting.push_back(waiting);
+  return nullptr;
+}
+
+bool Exchange::isSent(const Awaited &tile) {
+  Outbox &outbox = outboxes[size_t(tile.core)];
+  std::lock_guard<std::mutex> lock(outbox.mutex);
+  return outbox.tiles.count(tile.key) != 0;
 }
 
 /// If every core waits or has ended, and no awaited tile has been sent, none
 /// will ever be: wakes the waiting cores.
 void Exchange::checkProgress() {
-  if (awaited.empty() ||
-      static_cast<int64_t>(awaited.size()) + numEnded < numCores)
+  if (awaited.empty() || awaited.size() + size_t(numEnded) < outboxes.size())
     return;
-  for (auto &[core, key] : awaited)
-    if (sent.count(key))
+  for (auto &[core, tile] : awaited)
+    if (isSent(tile))
       return;
   // If a core failed, its error is reported, and the cores that wait for it
   // just end. All others continue as far as they can, so that the same cores
   // fail in every run.
   if (!stuck && !failed)
-    for (auto &[core, key] : awaited)
+    for (auto &[core, tile] : awaited)
       waits += (waits.empty() ? "core " : ", core ") + std::to_string(core) +
-               " waits for core " + std::to_string(std::get<2>(key));
+               " waits for core " + std::to_string(tile.core);
   stuck = true;
-  for (auto &[core, key] : awaited)
+  for (auto &[core, tile] : awaited)
     tasks.wake(core);
 }
 
 void Exchange::release(int op, int64_t instance, int64_t core) {
-  std::lock_guard<std::mutex> lock(mutex);
-  auto it = sent.find({op, instance, core});
-  if (it->second->numReceivers > 0 && --it->second->numReceivers == 0)
-    sent.erase(it);
+  std::unique_ptr<SentTile> last;
+  Outbox &outbox = outboxes[size_t(core)];
+  std::lock_guard<std::mutex> lock(outbox.mutex);
+  auto it = outbox.tiles.find({op, instance});
+  if (it->second->numReceivers > 0 && --it->second->numReceivers == 0) {
+    --outbox.numUnreleased;
+    last = std::move(it->second);
+    outbox.tiles.erase(it);
+  }
 }
 
 std::string Exchange::waitText() {
@@ -56,19 +86,21 @@ std::string Exchange::waitText() {
 
 const SentTile *Exchange::receive(int op, int64_t instance, int64_t core,
                                   int64_t waiting) {
+  Key key{op, instance};
+  const SentTile *tile = find(core, key, waiting);
+  if (tile)
+    return tile;
   std::unique_lock<std::mutex> lock(mutex);
-  Key key{op, instance, core};
-  auto it = sent.find(key);
-  while (it == sent.end() && !stuck) {
-    awaited[waiting] = key;
+  while (!tile && !stuck) {
+    awaited[waiting] = {core, key};
     checkProgress();
     lock.unlock();
     tasks.suspend(waiting);
+    tile = find(core, key, waiting);
     lock.lock();
-    it = sent.find(key);
   }
   awaited.erase(waiting);
-  return it != sent.end() ? it->second.get() : nullptr;
+  return tile;
 }
 
 void Exchange::leave(bool withError) {

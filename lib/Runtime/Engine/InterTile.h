@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- InterTile.h - Communication between cores ----------------*- C++ -*-===//
 //
-// Producing never blocks, receiving does. The cores of a kernel that
-// communicates are resumable tasks, so a core can wait anywhere, also inside
-// loops. The tiles that a consumer receives depend on core numbers only, never
-// on timing.
+// Producing never blocks, receiving does. A core that is far ahead of those
+// that receive its tiles lets them run first, so that few tiles are on their
+// way. The cores of a kernel that communicates are resumable tasks, so a core
+// can wait anywhere, also inside loops. The tiles that a consumer receives
+// depend on core numbers only, never on timing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,6 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <tuple>
 #include <vector>
 
 namespace spyre::runtime {
@@ -45,9 +45,10 @@ struct SentTile {
 class Exchange {
 public:
   Exchange(int64_t numCores, ResumableTasks &tasks)
-      : numCores(numCores), tasks(tasks) {}
+      : tasks(tasks), outboxes(static_cast<size_t>(numCores)) {}
 
   /// Offers the tile of `core` for the `instance`-th run of produce op `op`.
+  /// Called by the core's task.
   void send(int op, int64_t instance, int64_t core, SentTile tile);
   /// Core `waiting` waits for a tile from `core`. Returns null if it will never
   /// come, because all other cores wait or have ended, or because one has
@@ -64,16 +65,31 @@ public:
   void leave(bool failed);
 
 private:
-  using Key = std::tuple<int, int64_t, int64_t>;
-  const int64_t numCores;
+  /// A produce op and which of its runs.
+  using Key = std::pair<int, int64_t>;
+  /// What one core has sent. Each has its own lock: with one for all, threads
+  /// wait for it more than they work.
+  struct Outbox {
+    std::mutex mutex;
+    std::map<Key, std::unique_ptr<SentTile>> tiles;
+    std::vector<int64_t> waiting; ///< cores to wake when a tile comes
+    int64_t numUnreleased = 0;    ///< tiles that are still to be received
+  };
   ResumableTasks &tasks;
-  std::mutex mutex;
-  std::map<Key, std::unique_ptr<SentTile>> sent;
-  std::map<int64_t, Key> awaited; ///< per waiting core: the tile
+  std::vector<Outbox> outboxes; ///< per core
+  std::mutex mutex; ///< guards what follows; an outbox may be locked inside
+  struct Awaited {
+    int64_t core;
+    Key key;
+  };
+  std::map<int64_t, Awaited> awaited; ///< per waiting core: the tile
   int64_t numEnded = 0;
   std::string waits; ///< waitText(), set once no core can continue
   bool failed = false, stuck = false;
 
+  /// The tile, or null if it is not there; `waiting` is then woken later.
+  const SentTile *find(int64_t core, Key key, int64_t waiting);
+  bool isSent(const Awaited &tile);
   void checkProgress();
 };
 

@@ -57,6 +57,11 @@ void ResumableTasks::suspend(int64_t task) {
   tasks[static_cast<size_t>(task)].fiber->suspend();
 }
 
+void ResumableTasks::yield(int64_t task) {
+  wake(task);
+  suspend(task);
+}
+
 void ResumableTasks::wake(int64_t number) {
   std::lock_guard<std::mutex> lock(mutex);
   Task &task = tasks[static_cast<size_t>(number)];

@@ -37,6 +37,8 @@ public:
   /// Returns at once if a wake-up came earlier, so the caller must check its
   /// condition again afterwards.
   void suspend(int64_t task);
+  /// Called by a task: lets the other tasks that can run do so first.
+  void yield(int64_t task);
   /// Wakes a task; may be called from any thread.
   void wake(int64_t task);
 
