@@ -324,7 +324,26 @@ TEST_F(Codes, StoresAsLoopsCompute) {
       "%v = arith.mulf %q, %q : f16",
       R"(%t = arith.addf %p, %p : f16
     %u = arith.mulf %t, %t : f16
-    %v = arith.addf %u, %q : f16)"};
+    %v = arith.addf %u, %q : f16)",
+      R"(%t = arith.divf %q, %p : f16
+    %u = arith.subf %t, %q : f16
+    %v = arith.divf %u, %q : f16)",
+      R"(%pf = arith.extf %p : f16 to f32
+    %qf = arith.extf %q : f16 to f32
+    %t = arith.subf %pf, %qf : f32
+    %u = arith.mulf %t, %qf : f32
+    %v = arith.truncf %u : f32 to f16)",
+      R"(%qf = arith.extf %q : f16 to f32
+    %t = arith.mulf %p, %q : f16
+    %tf = arith.extf %t : f16 to f32
+    %u = arith.subf %qf, %tf : f32
+    %w = arith.mulf %u, %qf : f32
+    %v = arith.truncf %w : f32 to f16)",
+      R"(%pf = arith.extf %p : f16 to f32
+    %qf = arith.extf %q : f16 to f32
+    %t = arith.subf %pf, %qf : f32
+    %u = math.exp %t : f32
+    %v = arith.truncf %u : f32 to f16)"};
   struct Place {
     const char *strides;
     int begin;

@@ -79,6 +79,7 @@ private:
   /// Returns how many.
   int64_t runRows();
   void findPlaces(int64_t row, BlockShape shape);
+  bool bindRows(int k, int64_t row, int64_t column, BlockShape shape);
   void bindOperands(int64_t row, int64_t column, BlockShape shape);
   void setIndices(int64_t row, int64_t column, BlockShape shape);
   void writeOutputs(int64_t row, int64_t column, BlockShape shape);

@@ -194,11 +194,36 @@ void StructuredLoop::BlockwiseRun::endRows() {
     resetOutputs();
 }
 
+/// Lets chains read input k of a block of rows where it is, if it repeats along
+/// rows or along columns, or rows lie apart.
+bool StructuredLoop::BlockwiseRun::bindRows(int k, int64_t row, int64_t column,
+                                            BlockShape shape) {
+  int64_t rowStride = rows.stride[k], columnStride = columns.stride[k];
+  bool isUniform = rowStride == 0 && columnStride == 0;
+  if (shape.rows == 1 || shape.columns == 1 || core.shadow || isUniform ||
+      !body.isReadByChains[size_t(k)] || !isFloat(nest.elem[k]) ||
+      (columnStride != 0 && columnStride != 1) ||
+      isDense(shape, rowStride, columnStride))
+    return false;
+  int reg = body.inputs[k];
+  frame.ptr[reg] = address(k, row, column);
+  frame.step[reg] = uint8_t(columnStride);
+  frame.rowStride[reg] = rowStride;
+  frame.isByRows[reg] = frame.hasRows = true;
+  frame.rows = size_t(shape.rows);
+  frame.columns = size_t(shape.columns);
+  return true;
+}
+
 void StructuredLoop::BlockwiseRun::bindOperands(int64_t row, int64_t column,
                                                 BlockShape shape) {
+  frame.hasRows = false;
   for (int k = 0; k < nest.numOperands; ++k) {
     int reg = body.inputs[k];
     if (k >= out0 && !instr.readsOutput[k - out0])
+      continue;
+    frame.isByRows[reg] = false;
+    if (k < out0 && bindRows(k, row, column, shape))
       continue;
     bindInput(core, frame, reg, nest.elem[k], address(k, row, column), shape,
               rows.stride[k], columns.stride[k], body.numScratch + k);

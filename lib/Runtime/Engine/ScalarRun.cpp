@@ -19,6 +19,7 @@ void spyre::runtime::enterProgram(Core &core, const ScalarProgram &program,
                                   ScalarFrame &frame) {
   for (size_t r = 0; r < program.regElem.size(); ++r) {
     frame.step[r] = 1;
+    frame.isByRows[r] = false;
     frame.ptr[r] = program.scratch[r] >= 0
                        ? scratchBuffer(core, program.scratch[r])
                        : nullptr;
@@ -162,21 +163,47 @@ static void extract(Core &core, const ScalarOp &op, const ScalarFrame &frame,
 
 static unsigned width(Elem e) { return static_cast<unsigned>(bitWidth(e)); }
 
+static ptrdiff_t rowStrideOf(const ScalarFrame &frame, int reg) {
+  if (frame.isByRows[reg])
+    return frame.rowStride[reg];
+  return frame.step[reg] ? ptrdiff_t(frame.columns) : 0;
+}
+
+/// Whether a step of the chain that `op` begins reads a register by rows.
+static bool readsByRows(const ScalarOp *op, const ScalarFrame &frame) {
+  return std::any_of(op, op + op->chain, [&](const ScalarOp &step) {
+    return frame.isByRows[step.a] || frame.isByRows[step.b];
+  });
+}
+
+/// What the results of the chain that `op` begins are rounded to, where they
+/// are.
+static Rounding roundingOfChain(const ScalarOp *op, bool ieee) {
+  auto *narrow = std::find_if(op, op + op->chain, [](const ScalarOp &step) {
+    return step.elem != Elem::F32;
+  });
+  return narrow == op + op->chain ? Rounding::None
+                                  : roundingOf(narrow->elem, ieee);
+}
+
 ChainSteps::ChainSteps(const ScalarOp *op, const ScalarFrame &frame,
                        bool ieee) {
   for (unsigned s = 0; s < op->chain; ++s) {
     bool isReversed = s > 0 && op[s].b == op[s - 1].dst;
     int other = isReversed ? op[s].a : op[s].b;
     steps[s] = {BinaryOp(op[s].op), isReversed,
-                static_cast<const float *>(frame.ptr[other]),
-                frame.step[other]};
+                static_cast<const float *>(frame.ptr[other]), frame.step[other],
+                op[s].elem != Elem::F32};
+    if (frame.hasRows)
+      steps[s].rowStride = rowStrideOf(frame, other);
     // Multiplying by the inverse is exact enough for DL16. With ten bits in x
     // and y and eleven in m, which is halfway between two results, x / y is
     // never m, and if x / y is not m, they differ by 2^-21 of m or more: x and
     // m * y are different whole numbers below 2^21, but for powers of two. The
     // inverse and the product are each off by 2^-24 at most.
     if (steps[s].op == BinaryOp::Div && !isReversed && steps[s].step == 0 &&
-        op[s].hasOneType && op[s].elem == Elem::F16 && !ieee) {
+        !frame.isByRows[other] && op[s].hasOneType && op[s].elem == Elem::F16 &&
+        !ieee) {
       inverse[s] = 1.0f / *steps[s].x;
       steps[s].op = BinaryOp::Mul;
       steps[s].x = &inverse[s];
@@ -231,18 +258,23 @@ static void runChain(Core &core, const ScalarProgram &program,
   ChainSteps chain(op, frame, core.ieee);
   int last = op[op->chain - 1].dst;
   void *result = placeOf(core, program, frame, last);
+  if (frame.hasRows && readsByRows(op, frame))
+    return kernels().chainOfRows(
+        static_cast<const float *>(frame.ptr[op->a]), frame.step[op->a],
+        rowStrideOf(frame, op->a), chain.steps, op->chain, result, frame.rows,
+        frame.columns, roundingOfChain(op, core.ieee), frame.codes == last);
   if (frame.codes == last)
     return kernels().chainToCodes(static_cast<const float *>(frame.ptr[op->a]),
                                   frame.step[op->a], chain.steps, op->chain,
                                   result, n, &core.readAhead, frame.pastCaches);
-  if (isSummed(core, op[op->chain - 1], frame, n))
+  if (!op->isMixedChain && isSummed(core, op[op->chain - 1], frame, n))
     return runSummedChain(core, static_cast<const float *>(frame.ptr[op->a]),
                           frame.step[op->a], chain, op->chain,
                           static_cast<float *>(result), *frame.sum);
   kernels().chain(static_cast<const float *>(frame.ptr[op->a]),
                   frame.step[op->a], chain.steps, op->chain,
                   static_cast<float *>(result), n,
-                  roundingOf(op->elem, core.ieee), &core.readAhead);
+                  roundingOfChain(op, core.ieee), &core.readAhead);
 }
 
 /// Runs the chain that `op` begins, if it is one, and the exponential of it.
@@ -475,6 +507,11 @@ void spyre::runtime::runProgram(Core &core, const ScalarProgram &program,
     const ScalarOp &op = program.ops[at];
     OpOnBlock step(core, op, frame);
     step.count = n;
+    if (frame.hasRows && op.chain != 0 && readsByRows(&op, frame)) {
+      runChain(core, program, &op, frame, n);
+      at += op.chain - 1;
+      continue;
+    }
     if (step.isUniform()) {
       frame.step[op.dst] = 0;
       frame.ptr[op.dst] = step.result = &frame.constant[op.dst];

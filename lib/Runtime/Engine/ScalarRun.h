@@ -30,7 +30,14 @@ struct ScalarFrame {
   static constexpr int kMaxRegs = ScalarProgram::kMaxRegs;
   void *ptr[kMaxRegs];
   uint8_t step[kMaxRegs];
-  Scalar constant[kMaxRegs]; ///< values of uniform (step 0) results of ops
+  /// A register of a block of rows that is neither dense nor uniform: what a
+  /// row has is `step` apart, what the next one has `rowStride` elements
+  /// behind. For inputs that only chains read.
+  bool isByRows[kMaxRegs];
+  ptrdiff_t rowStride[kMaxRegs];
+  size_t rows = 1, columns = 0; ///< of the block, if there are such registers
+  bool hasRows = false;         ///< whether there are
+  Scalar constant[kMaxRegs];    ///< values of uniform (step 0) results of ops
   /// linalg.index: value of loop d at point i of the block is
   /// base[d] + (i / divisor[d]) % extent[d] (extent 0: no modulus).
   int64_t indexBase[kMaxRank * 2];

@@ -89,7 +89,7 @@ SPYRE_INLINE void runChainGroup(const Operand &first, const ChainStep *steps,
     unroll<N>([&](auto g) { value[g] = first.at(i + g * kLanes); });
     for (unsigned s = 0; s < numSteps; ++s) {
       applyStep(steps, s, uniform, i, value);
-      if (RoundsLast || s + 1 < numSteps)
+      if (steps[s].isRounded && (RoundsLast || s + 1 < numSteps))
         round(value);
     }
   });
@@ -104,7 +104,8 @@ SPYRE_INLINE VF chainTail(const Operand &first, const ChainStep *steps,
   for (unsigned s = 0; s < numSteps; ++s) {
     VF other = steps[s].step ? loadTail(steps[s].x + i, rest) : uniform[s];
     apply(steps[s], value, [&](int) { return other; });
-    value[0] = rounder.round(value[0]);
+    if (steps[s].isRounded)
+      value[0] = rounder.round(value[0]);
   }
   return value[0];
 }

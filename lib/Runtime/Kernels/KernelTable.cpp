@@ -14,6 +14,7 @@ const KernelTable *table() {
                                          binary,
                                          chain,
                                          chainToCodes,
+                                         chainOfRows,
                                          chainOfCodes,
                                          expOfChain,
                                          fusedMultiplyAdd,

@@ -26,6 +26,10 @@ void chain(const float *x, size_t step, const ChainStep *steps,
 void chainToCodes(const float *x, size_t step, const ChainStep *steps,
                   unsigned numSteps, void *result, size_t n, ReadAhead *ahead,
                   bool pastCaches);
+void chainOfRows(const float *x, size_t step, ptrdiff_t rowStride,
+                 const ChainStep *steps, unsigned numSteps, void *result,
+                 size_t rows, size_t columns, Rounding rounding,
+                 bool makesCodes);
 void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
                   unsigned numSteps, void *result, size_t n);
 void expOfChain(const float *x, size_t step, const ChainStep *steps,

@@ -67,12 +67,39 @@ void ScalarProgram::findChains() {
     if (i + 1 == ops.size())
       continue;
     const ScalarOp &next = ops[i + 1];
-    if (next.elem != op.elem || uses[op.dst] != 1 ||
-        (next.a != op.dst && next.b != op.dst))
+    if (uses[op.dst] != 1 || (next.a != op.dst && next.b != op.dst))
       continue;
-    if (next.chain != 0)
-      op.chain = static_cast<uint8_t>(std::min(next.chain + 1, int(kMaxChain)));
-    op.isExpOfChain = next.isExpOfChain && next.chain < kMaxChain;
+    op.isExpOfChain =
+        next.isExpOfChain && next.chain < kMaxChain && next.elem == op.elem;
+    if (next.chain == 0)
+      continue;
+    // fp32, and one type that is rounded to.
+    int length = std::min(next.chain + 1, int(kMaxChain));
+    Elem narrow = Elem::F32;
+    bool fits = true, isMixed = false;
+    for (int s = 0; s < length; ++s) {
+      Elem elem = ops[i + size_t(s)].elem;
+      isMixed |= elem != op.elem;
+      if (elem == Elem::F32)
+        continue;
+      fits &= narrow == Elem::F32 || narrow == elem;
+      narrow = elem;
+    }
+    // An exponential has a chain of its own type.
+    if (!fits || (isMixed && next.isExpOfChain))
+      continue;
+    op.chain = static_cast<uint8_t>(length);
+    op.isMixedChain = isMixed;
+  }
+  isReadByChains.assign(inputs.size(), true);
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    int reg = inputs[k];
+    for (const ScalarOp &op : ops)
+      if (op.a == reg || op.b == reg || op.c == reg)
+        isReadByChains[k] =
+            isReadByChains[k] && op.chain != 0 && !op.isExpOfChain;
+    if (std::find(yields.begin(), yields.end(), reg) != yields.end())
+      isReadByChains[k] = false;
   }
 }
 
@@ -83,7 +110,7 @@ bool ScalarProgram::extracts() const {
 }
 
 bool ScalarProgram::isChain() const {
-  return !ops.empty() && ops[0].chain == ops.size() &&
+  return !ops.empty() && ops[0].chain == ops.size() && !ops[0].isMixedChain &&
          yields[0] == ops.back().dst;
 }
 

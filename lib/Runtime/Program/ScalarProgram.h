@@ -59,6 +59,8 @@ struct ScalarOp {
   bool isExpOfChain = false;
   /// Of a step of a chain: whether all operands are of the result's type.
   bool hasOneType = false;
+  /// Whether some operations of the chain make fp32, others a narrow type.
+  bool isMixedChain = false;
 };
 
 struct ScalarConstant {
@@ -76,6 +78,8 @@ struct ScalarProgram {
   std::vector<ScalarConstant> constants;
   std::vector<std::pair<int, int>> captured; ///< (register, scalar slot)
   std::vector<int> inputs;                   ///< register of each argument
+  /// Per argument: whether nothing but steps of chains reads it.
+  std::vector<bool> isReadByChains;
   std::vector<ScalarOp> ops;
   std::vector<int> yields;
   std::vector<int> scratch; ///< per register: scratch buffer or -1
@@ -89,8 +93,8 @@ struct ScalarProgram {
 
   /// Whether it reads tensors that are not among the inputs.
   bool extracts() const;
-  /// Whether the body is one chain (KernelTable::chain), which makes the first
-  /// yield.
+  /// Whether the body is one chain (KernelTable::chain) of one type, which
+  /// makes the first yield.
   bool isChain() const;
   /// Whether a chain ends in this register, which no operation reads.
   bool endsChain(int reg) const;

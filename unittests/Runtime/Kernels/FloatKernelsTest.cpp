@@ -64,7 +64,7 @@ const UnaryCase kUnaryCases[] = {
     {UnaryOp::Acosh, "acosh", [](double x) { return std::acosh(x); }, 2},
     {UnaryOp::Atanh, "atanh", [](double x) { return std::atanh(x); }, 2},
     {UnaryOp::Erf, "erf", [](double x) { return std::erf(x); }, 2},
-    {UnaryOp::Erfc, "erfc", [](double x) { return std::erfc(x); }, 4},
+    {UnaryOp::Erfc, "erfc", [](double x) { return std::erfc(x); }, 0.51},
     {UnaryOp::Cbrt, "cbrt", [](double x) { return std::cbrt(x); }, 0.51},
     {UnaryOp::Floor, "floor", [](double x) { return std::floor(x); }, 0},
     {UnaryOp::Ceil, "ceil", [](double x) { return std::ceil(x); }, 0},
@@ -294,135 +294,6 @@ TEST_P(FloatKernels, BinaryStepsLengthsAndRoundings) {
   }
 }
 
-// A chain has the bits of its operations one by one, whatever the values, also
-// when the result replaces an operand.
-TEST_P(FloatKernels, ChainsAreTheirOperations) {
-  for (size_t n : {1u, 15u, 63u, 64u, 65u, 257u, 2048u, 2049u}) {
-    // Odd lengths with values of every kind, even ones with common values,
-    // where whole groups of vectors take the short way.
-    std::vector<float> all =
-        n % 2 ? sampleFloats(4 * n) : randomFloats(4 * n, -3.0f, 3.0f);
-    auto part = [&](size_t i) {
-      return std::vector<float>(all.begin() + i * n, all.begin() + (i + 1) * n);
-    };
-    std::vector<float> x = part(0), y = part(1), z = part(2), w = part(3);
-    for (Rounding rounding : {Rounding::None, Rounding::DL16,
-                              Rounding::IEEEHalf, Rounding::F8E4M3FN})
-      for (size_t step : {0, 1}) {
-        ChainStep steps[] = {{BinaryOp::Mul, false, y.data(), step},
-                             {BinaryOp::Sub, true, z.data(), 1},
-                             {BinaryOp::Add, true, w.data(), 1 - step},
-                             {BinaryOp::Div, step == 0, w.data(), 1},
-                             {BinaryOp::Sub, false, y.data(), step}};
-        std::vector<float> expected = x;
-        for (const ChainStep &s : steps) {
-          std::vector<float> value = expected;
-          if (s.isReversed)
-            k.binary(s.op, s.x, s.step, value.data(), 1, expected.data(), n,
-                     rounding);
-          else
-            k.binary(s.op, value.data(), 1, s.x, s.step, expected.data(), n,
-                     rounding);
-        }
-        for (bool inPlace : {false, true}) {
-          // Need not be mapped.
-          ReadAhead ahead{reinterpret_cast<const uint8_t *>(uintptr_t(4096)),
-                          reinterpret_cast<const uint8_t *>(uintptr_t(4226))};
-          std::vector<float> target = z;
-          target.push_back(42.0f);
-          if (inPlace)
-            steps[1].x = target.data();
-          k.chain(x.data(), 1, steps, 5, target.data(), n, rounding, &ahead);
-          EXPECT_EQ(target[n], 42.0f);
-          for (size_t i = 0; i < n; ++i)
-            EXPECT_TRUE(sameFloat(target[i], expected[i]))
-                << n << " " << i << " " << int(rounding);
-        }
-      }
-  }
-}
-
-// From codes to codes, or to codes, a chain is what loads, the chain and a
-// store are.
-TEST_P(FloatKernels, ChainsOfCodes) {
-  std::mt19937 generator(7);
-  for (size_t n : {1u, 15u, 63u, 64u, 65u, 257u, 2048u, 65536u})
-    for (bool isCommon : {false, true}) {
-      // Every code, or codes around that of one, which take the short way.
-      std::vector<uint16_t> codes[3];
-      for (std::vector<uint16_t> &own : codes)
-        for (size_t i = 0; i < n; ++i)
-          own.push_back(uint16_t(isCommon ? 0x3e00 + generator() % 0x800 |
-                                                generator() % 2 << 15
-                                          : generator()));
-      if (n == 65536 && !isCommon)
-        for (size_t i = 0; i < n; ++i)
-          codes[0][i] = uint16_t(i);
-      std::vector<float> values[3];
-      for (size_t v = 0; v < 3; ++v) {
-        values[v].resize(n);
-        k.loadFloatRun(ElementFormat::DL16, codes[v].data(), values[v].data(),
-                       n);
-      }
-      float one = 0.75f;
-      for (unsigned numSteps : {1, 2, 3})
-        for (BinaryOp op :
-             {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div})
-          for (bool isReversed : {false, true})
-            for (size_t step : {0, 1})
-              for (size_t first : {0, 1}) {
-                if (first + step == 0)
-                  continue;
-                auto chainOf = [&](const float *y, const float *z) {
-                  return std::vector<ChainStep>{
-                      {op, isReversed, step ? y : &one, step},
-                      {BinaryOp::Mul, false, z, 1},
-                      {BinaryOp::Sub, true, &one, 0}};
-                };
-                std::vector<float> result(n);
-                std::vector<ChainStep> steps =
-                    chainOf(values[1].data(), values[2].data());
-                k.chain(first ? values[0].data() : &one, first, steps.data(),
-                        numSteps, result.data(), n, Rounding::DL16, nullptr);
-                std::vector<uint16_t> expected(n), actual = codes[1];
-                k.storeFloatRun(ElementFormat::DL16, result.data(),
-                                expected.data(), n);
-                // At the start of a cache line, and beside it.
-                constexpr size_t line = 64 / sizeof(uint16_t);
-                for (size_t beside : {0, 1})
-                  for (bool pastCaches : {false, true}) {
-                    std::vector<uint16_t> room(n + 2 * line, 0x1234);
-                    size_t at = line - uintptr_t(room.data()) / 2 % line;
-                    uint16_t *fromFloats = room.data() + at + beside;
-                    k.chainToCodes(first ? values[0].data() : &one, first,
-                                   steps.data(), numSteps, fromFloats, n,
-                                   nullptr, pastCaches);
-                    EXPECT_EQ(fromFloats[-1], 0x1234);
-                    EXPECT_EQ(fromFloats[n], 0x1234);
-                    ASSERT_TRUE(std::equal(expected.begin(), expected.end(),
-                                           fromFloats))
-                        << n << " " << numSteps << " " << int(op) << " "
-                        << beside << pastCaches;
-                  }
-                // In place of an operand.
-                actual.push_back(0x1234);
-                auto asFloats = [](const std::vector<uint16_t> &own) {
-                  return reinterpret_cast<const float *>(own.data());
-                };
-                steps = chainOf(asFloats(actual), asFloats(codes[2]));
-                const void *x = &one;
-                if (first)
-                  x = codes[0].data();
-                k.chainOfCodes(x, first, steps.data(), numSteps, actual.data(),
-                               n);
-                EXPECT_EQ(actual.back(), 0x1234);
-                actual.pop_back();
-                ASSERT_EQ(actual, expected)
-                    << n << " " << numSteps << " " << int(op);
-              }
-    }
-}
-
 // Groups of vectors take a short way for usual magnitudes, one that knows no
 // zero, one that does, and the exact one: a single value decides, wherever it
 // stands.
@@ -495,28 +366,6 @@ TEST_P(FloatKernels, ExponentialsBesideOthers) {
                 << x << " at " << at << ", element " << i;
         }
       }
-}
-
-// Summing a chain has the bits of summing its values.
-TEST_P(FloatKernels, SumsOfChains) {
-  for (size_t n : {1u, 2u, 31u, 32u, 33u, 63u, 64u, 65u, 96u, 257u, 2048u}) {
-    std::vector<float> x = n % 2 ? sampleFloats(n) : randomFloats(n, -3, 3);
-    std::vector<float> y = randomFloats(n, -2, 2), value(n);
-    for (Rounding rounding :
-         {Rounding::None, Rounding::DL16, Rounding::IEEEHalf, Rounding::BF16})
-      for (size_t step : {0, 1})
-        for (unsigned count : {1u, 2u}) {
-          const ChainStep steps[] = {{BinaryOp::Mul, false, y.data(), step},
-                                     {BinaryOp::Sub, true, y.data(), 1}};
-          k.chain(x.data(), 1, steps, count, value.data(), n, rounding,
-                  nullptr);
-          float expected = 0.25f, found = 0.25f;
-          k.reduceRows(ReduceOp::Sum, value.data(), 1, n, 0, &expected);
-          k.sumChain(x.data(), 1, steps, count, n, rounding, &found, nullptr);
-          EXPECT_TRUE(sameFloat(found, expected))
-              << n << " " << int(rounding) << " " << found << " " << expected;
-        }
-  }
 }
 
 TEST_P(FloatKernels, FusedMultiplyAddRoundsOnce) {

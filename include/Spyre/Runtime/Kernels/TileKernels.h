@@ -101,6 +101,13 @@ struct ChainStep {
   bool isReversed;
   const float *x;
   size_t step;
+  /// Whether the value is rounded after this step; the last one of a chain that
+  /// makes codes always is. The kernels that reduce, those of codes and
+  /// expOfChain take steps that are.
+  bool isRounded = true;
+  /// From what one row reads to what the next one does, in elements
+  /// (KernelTable::chainOfRows).
+  ptrdiff_t rowStride = 0;
 };
 constexpr unsigned kMaxChain = 8;
 
@@ -254,8 +261,9 @@ struct KernelTable {
   /// result[i] = round(op(a[i], b[i])).
   void (*binary)(BinaryOp op, const float *a, size_t stepA, const float *b,
                  size_t stepB, float *result, size_t n, Rounding rounding);
-  /// Several operations in one pass, each rounded as `binary` does: the value
-  /// starts as x[i] and result[i] is the last. numSteps <= kMaxChain.
+  /// Several operations in one pass, rounded as `binary` does where the steps
+  /// say so: the value starts as x[i] and result[i] is the last. numSteps <=
+  /// kMaxChain.
   void (*chain)(const float *x, size_t step, const ChainStep *steps,
                 unsigned numSteps, float *result, size_t n, Rounding rounding,
                 ReadAhead *ahead);
@@ -266,8 +274,14 @@ struct KernelTable {
   void (*chainToCodes)(const float *x, size_t step, const ChainStep *steps,
                        unsigned numSteps, void *result, size_t n,
                        ReadAhead *ahead, bool pastCaches);
-  /// The same from DL16 codes to codes: x, the result and what steps read are
-  /// arrays of uint16_t, but for operands with step 0, which are one float.
+  /// `chain`, or with `makesCodes` `chainToCodes`, of rows of `columns` points
+  /// each. The results are dense; rowStride is x's.
+  void (*chainOfRows)(const float *x, size_t step, ptrdiff_t rowStride,
+                      const ChainStep *steps, unsigned numSteps, void *result,
+                      size_t rows, size_t columns, Rounding rounding,
+                      bool makesCodes);
+  /// chainToCodes from DL16 codes to codes: x, the result and what steps read
+  /// are arrays of uint16_t, but for operands with step 0, which are one float.
   /// What is read may be where the result is written, but not beside it.
   void (*chainOfCodes)(const void *x, size_t step, const ChainStep *steps,
                        unsigned numSteps, void *result, size_t n);
