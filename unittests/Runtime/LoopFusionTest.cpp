@@ -340,6 +340,10 @@ TEST_F(Codes, StoresAsLoopsCompute) {
     %w = arith.mulf %u, %qf : f32
     %v = arith.truncf %w : f32 to f16)",
       R"(%pf = arith.extf %p : f16 to f32
+    %v = arith.truncf %pf : f32 to f16)",
+      R"(%qf = arith.extf %q : f16 to f32
+    %v = arith.truncf %qf : f32 to f16)",
+      R"(%pf = arith.extf %p : f16 to f32
     %qf = arith.extf %q : f16 to f32
     %t = arith.subf %pf, %qf : f32
     %u = math.exp %t : f32

@@ -210,6 +210,54 @@ TEST_F(Stacks, OfSeveralBlocksEndInCodes) {
   }
 }
 
+// What only moves codes copies them; what makes floats of them does not.
+TEST_F(Stacks, CodesThatOnlyMove) {
+  constexpr int cores = 4, trips = 40, count = cores * trips * kTile;
+  const std::string generic = R"(
+    %e = tensor.empty() : tensor<16xZ>
+    %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%a : tensor<16xf32>) outs(%e : tensor<16xZ>) {
+    ^bb0(%p: f32, %o: Z):
+      MOVE
+    } -> tensor<16xZ>
+    ktdp.store %s, %zt : tensor<16xZ>, !ktdp.access_tile<16xindex>
+)";
+  for (bool isWide : {false, true}) {
+    std::string body = generic;
+    replaceAll(body, "MOVE",
+               isWide ? "%w = arith.extf %p : f32 to Z\nlinalg.yield %w : Z"
+                      : "%w = arith.extf %p : f32 to Y\n%v = arith.truncf %w "
+                        ": Y to Z\nlinalg.yield %v : Z");
+    std::string kernel = ofCodes(ofOneInput(kernelOf(cores, trips, body)));
+    // Views and tiles of z have its type.
+    for (const char *name : {"%zv = ", "%zt = "}) {
+      size_t begin = kernel.find(name), end = kernel.find('\n', begin);
+      std::string line = kernel.substr(begin, end - begin);
+      replaceAll(line, "f16", "Z");
+      kernel.replace(begin, end - begin, line);
+    }
+    replaceAll(kernel, "Z", isWide ? "f32" : "f16");
+    replaceAll(kernel, "Y", "f32");
+    auto program = load(kernel);
+    int64_t x = allocate(count / 2) * 2, z = allocate(count);
+    auto *codes = reinterpret_cast<uint16_t *>(at(x / 2));
+    for (int e = 0; e < count; ++e)
+      codes[e] = uint16_t(e * 40503);
+    Places places{x, x, isWide ? z : z * 2};
+    auto *first = reinterpret_cast<uint8_t *>(at(z));
+    std::vector<uint8_t> expected;
+    for (int i = 0; i < 3; ++i) {
+      std::fill_n(first, count * 4, uint8_t(0));
+      EXPECT_EQ(run(*program, places), i == 0 ? 0 : 1);
+      if (i == 0)
+        expected.assign(first, first + count * 4);
+      ASSERT_TRUE(std::equal(expected.begin(), expected.end(), first));
+    }
+    if (!isWide)
+      EXPECT_TRUE(std::equal(codes, codes + count,
+                             reinterpret_cast<uint16_t *>(first)));
+  }
+}
+
 // After so many points, the results per code are known. They are those of the
 // cores one by one, for all codes.
 TEST_F(Stacks, ACostlyFunctionOfACodeIsLookedUp) {

@@ -137,6 +137,10 @@ public:
   /// the start of `tile`. isStrip(dim) must be true.
   void load(void *tile, bool ieee, int dim, int64_t start,
             int64_t length) const;
+  /// Copies codes of two bytes from device memory to `to`, in row-major order.
+  /// Returns false, and does nothing, if the tile is no list of runs of the
+  /// view's elements in that order.
+  bool loadCodes(uint8_t *to) const;
   /// Whether `dim` can be read in pieces: it is the outermost in host memory
   /// and moves linearly in device memory.
   bool isStrip(int dim) const;

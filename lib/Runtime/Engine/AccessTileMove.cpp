@@ -340,6 +340,20 @@ void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
   });
 }
 
+bool TileVal::loadCodes(uint8_t *to) const {
+  if (isPartlyOutside || plan->isEnumerated || plan->denseInnermost)
+    return false;
+  Box box = linearBox();
+  if (numElements > 0)
+    forEachBox(box, [&](int64_t memory, int64_t offset) {
+      kernels().copyInt16(reinterpret_cast<int16_t *>(to) + offset,
+                          box.tileStrides,
+                          reinterpret_cast<const int16_t *>(view.base) + memory,
+                          box.memoryStrides, box.shape, box.rank);
+    });
+  return true;
+}
+
 void TileVal::store(const void *tile, bool ieee) const {
   if (numElements == 0)
     return;

@@ -59,6 +59,9 @@ public:
   /// How many iterations run as one (Stacks.h): as many tiles of its shape lie
   /// one behind another in each tensor's buffer, unless it is a constant.
   int64_t numStacked = 1;
+  /// Whether what runs are the steps of stacks (KernelStacks), stores apart
+  /// from the loops before them.
+  bool isStacked = false;
 
   std::vector<Scalar> scalars;
   std::vector<TensorVal> tensors;

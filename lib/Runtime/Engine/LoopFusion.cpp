@@ -217,10 +217,11 @@ static bool inputsLast(const std::vector<std::unique_ptr<Instr>> &instrs,
   return true;
 }
 
-/// Lets a store run the loop that makes its data.
+/// Lets a store run the loop that makes its data; `mayStack` says that the loop
+/// may also run by itself, on stacked tiles.
 static void moveIntoStore(const std::vector<std::unique_ptr<Instr>> &instrs,
                           std::vector<std::pair<int, size_t>> &makers,
-                          StoreInstr &store, size_t at) {
+                          StoreInstr &store, size_t at, bool mayStack) {
   auto maker = std::find_if(makers.begin(), makers.end(), [&](const auto &m) {
     return m.first == store.data.slot;
   });
@@ -231,8 +232,12 @@ static void moveIntoStore(const std::vector<std::unique_ptr<Instr>> &instrs,
   if (source.body.canFail() || !inputsLast(instrs, source, maker->second, at))
     return;
   store.maker = a.fused ? a.fused : std::make_shared<StructuredLoop>(a);
-  a.isFusedAway = true;
-  a.fused.reset();
+  if (mayStack) {
+    a.isDelayed = true;
+  } else {
+    a.isFusedAway = true;
+    a.fused.reset();
+  }
   store.frees.insert(store.frees.end(), a.frees.begin(), a.frees.end());
   a.frees.clear();
   makers.erase(maker);
@@ -243,16 +248,15 @@ void spyre::runtime::fuseLoops(Block &block) {
   std::vector<std::pair<int, size_t>> makers; // tensor slot, position
   for (std::unique_ptr<Instr> &instr : instrs)
     instr->frees = instr->releases;
-  // What is elementwise alone runs as stacks, where stores are apart.
-  bool movesIntoStores = std::any_of(
+  // What is elementwise alone may run as stacks.
+  bool mayStack = std::all_of(
       instrs.begin(), instrs.end(), [](const std::unique_ptr<Instr> &instr) {
         auto *loop = dynamic_cast<StructuredLoop *>(instr.get());
-        return loop && loop->strategy != StructuredLoop::Parallel;
+        return !loop || loop->strategy == StructuredLoop::Parallel;
       });
   for (size_t at = 0; at < instrs.size(); ++at) {
-    if (auto *store = dynamic_cast<StoreInstr *>(instrs[at].get());
-        store && movesIntoStores)
-      moveIntoStore(instrs, makers, *store, at);
+    if (auto *store = dynamic_cast<StoreInstr *>(instrs[at].get()))
+      moveIntoStore(instrs, makers, *store, at, mayStack);
     auto *b = dynamic_cast<StructuredLoop *>(instrs[at].get());
     if (!b)
       continue;

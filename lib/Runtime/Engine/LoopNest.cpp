@@ -192,6 +192,45 @@ bool spyre::runtime::exceedsCaches(const ViewVal &view) {
   return bytes >= least && bytes < most;
 }
 
+/// Copies codes from device memory to it, if that is all that the loop does,
+/// and rows of the one are rows of the other.
+bool StructuredLoop::copyCodes(Core &core, const TileVal &tile,
+                               const TileVal::StridedPart &part) const {
+  if (!body.yieldsInput() || inputs.size() != 1 || inputs[0].elem != Elem::F16)
+    return false;
+  const TensorVal &t = core.tensors[inputs[0].use.slot];
+  if (t.deferredTile < 0)
+    return false;
+  const TileVal &source = core.tiles[t.deferredTile];
+  auto [first, end] = source.hostBytes();
+  auto [firstStored, endStored] = tile.hostBytes();
+  if (first < endStored && firstStored < end)
+    return false;
+  std::optional<TileVal::StridedPart> from = source.onlyPart();
+  if (!from)
+    return tile.isDense() && inputs[0].map == outputs[0].map &&
+           source.loadCodes(const_cast<uint8_t *>(part.first));
+  size_t shape[kMaxRank];
+  ptrdiff_t to[kMaxRank], strides[kMaxRank];
+  bool hasRows = false;
+  auto rank = static_cast<unsigned>(outputs[0].map.size());
+  for (unsigned d = 0; d < rank; ++d) {
+    int dim = dimOf(inputs[0], outputs[0].map[d].terms[0].first);
+    if (dim < -1)
+      return false;
+    shape[d] = size_t(tile.sizes[d]);
+    to[d] = part.strides[d];
+    strides[d] = dim < 0 ? 0 : from->strides[dim];
+    hasRows |= shape[d] > 1 && to[d] == 1 && strides[d] == 1;
+  }
+  if (!hasRows)
+    return false;
+  kernels().copyInt16(
+      reinterpret_cast<int16_t *>(const_cast<uint8_t *>(part.first)), to,
+      reinterpret_cast<const int16_t *>(from->first), strides, shape, rank);
+  return true;
+}
+
 bool StructuredLoop::runInto(Core &core, const TileVal &tile) const {
   if (outputs[0].elem != Elem::F16 || core.ieee || core.shadow ||
       core.numStacked > 1)
@@ -199,6 +238,8 @@ bool StructuredLoop::runInto(Core &core, const TileVal &tile) const {
   std::optional<TileVal::StridedPart> part = tile.onlyPart();
   if (!part || !tile.isApart(*part))
     return false;
+  if (copyCodes(core, tile, *part))
+    return true;
   for (const LoopOperand &in : inputs)
     loadDeferred(core, in); // might lie where the first results are written
   Nest nest;
@@ -249,15 +290,15 @@ void StructuredLoop::fill(Core &core) const {
 }
 
 void StructuredLoop::run(Core &core) const {
-  if (fused)
-    return fused->run(core);
-  if (isFusedAway) {
+  if (isFusedAway || (isDelayed && !core.isStacked)) {
     // Other instructions may still need the shape of the result.
     const TensorVal shape = core.tensors[outputs[0].use.slot];
     core.releaseTensor(results[0]);
     core.tensors[results[0]].setShape(shape);
     return;
   }
+  if (fused)
+    return fused->run(core);
   if (isFill())
     return fill(core);
   Nest nest;

@@ -4,6 +4,7 @@
 #include "Stacks.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <optional>
 #include <tuple>
@@ -307,6 +308,7 @@ void KernelStacks::run(Core &core, int64_t number) const {
   if (stack.isDense)
     return runDense(core, stack);
   core.numStacked = stack.count;
+  core.isStacked = true;
   auto access = stack.accesses.begin();
   for (const TileBlock::Step &step : tiles.steps) {
     if (step.load)
@@ -319,6 +321,7 @@ void KernelStacks::run(Core &core, int64_t number) const {
       core.releaseTensor(slot);
   }
   core.numStacked = 1;
+  core.isStacked = false;
 }
 
 /// Loads `n` dense elements.
@@ -451,6 +454,13 @@ void KernelStacks::runBlocks(Core &core, uint8_t *const *places,
   const ScalarProgram &body = loop.body;
   int numInputs = static_cast<int>(loop.inputs.size());
   int numOperands = static_cast<int>(tiles.operands.size());
+  if (body.yieldsInput() && !tiles.isOne[0] && !core.ieee && !core.shadow &&
+      loop.inputs[0].elem == Elem::F16 && loop.outputs.size() == 1 &&
+      loop.outputs[0].elem == Elem::F16) {
+    std::memmove(places[numInputs], places[0],
+                 size_t(count) * sizeof(uint16_t));
+    return;
+  }
   ScalarFrame frame;
   enterProgram(core, body, frame);
   if (canRunOnCodes(core))

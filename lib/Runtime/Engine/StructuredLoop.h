@@ -75,6 +75,8 @@ public:
   /// Whether another loop computes the result where it needs it
   /// (LoopFusion.cpp).
   bool isFusedAway = false;
+  /// Whether the store of its result runs it, but where tiles are stacked.
+  bool isDelayed = false;
   /// The loop that runs instead of this one, and includes the loops that were
   /// fused into it (LoopFusion.cpp).
   std::shared_ptr<const StructuredLoop> fused;
@@ -84,6 +86,8 @@ public:
   /// Writes the result to a prepared tile of device memory as it is computed,
   /// if that is possible; the loop must be one that fuseLoops() may move.
   bool runInto(Core &core, const TileVal &tile) const;
+  bool copyCodes(Core &core, const TileVal &tile,
+                 const TileVal::StridedPart &part) const;
   /// Runs the loops of a store (LoopRows.cpp) row by row, if that is possible.
   /// The last one writes its result to the prepared tile.
   static bool runByRows(Core &core, const std::vector<RowLoop> &loops,

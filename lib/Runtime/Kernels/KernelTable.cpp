@@ -41,6 +41,7 @@ const KernelTable *table() {
                                          gemm,
                                          gemmOfCodes,
                                          copyFloat,
+                                         copyInt16,
                                          copyInt32,
                                          copyInt64,
                                          loadFloat,

@@ -22,8 +22,21 @@ template <class T>
 struct Copy {
   using Source = T;
   using Target = T;
-  static SPYRE_INLINE void run(const T *src, T *dst, size_t n, ptrdiff_t = 0) {
-    for (size_t i = 0; i < n; ++i)
+  static SPYRE_INLINE void run(const T *src, T *dst, size_t n,
+                               ptrdiff_t ahead = kAheadBytes) {
+    // The 128 bytes of a stick.
+    constexpr size_t count = 128 / sizeof(T);
+    constexpr size_t step = sizeof(VU) / sizeof(T);
+    size_t i = 0;
+    for (; i + count <= n; i += count) {
+      fetchAhead<count * sizeof(T), false>(src + i, ahead);
+      VU values[count / step];
+      for (size_t v = 0; v < count / step; ++v)
+        values[v] = load<VU>(src + i + v * step);
+      for (size_t v = 0; v < count / step; ++v)
+        store(dst + i + v * step, values[v]);
+    }
+    for (; i < n; ++i)
       dst[i] = src[i];
   }
 };
@@ -246,7 +259,7 @@ static SPYRE_INLINE void moveRun(typename Convert::Target *dst,
 template <class Convert>
 static __attribute__((noinline)) void
 moveTwo(typename Convert::Target *dst, const typename Convert::Source *src,
-        Dimension outer, Dimension inner) {
+        const Dimension &outer, const Dimension &inner) {
   using S = typename Convert::Source;
   using T = typename Convert::Target;
   if (inner.dst == 1 && inner.src == 1) {
@@ -433,6 +446,12 @@ void copyFloat(float *dst, const ptrdiff_t *dstStrides, const float *src,
                const ptrdiff_t *srcStrides, const size_t *shape,
                unsigned rank) {
   move<Copy<float>>(dst, dstStrides, src, srcStrides, shape, rank);
+}
+
+void copyInt16(int16_t *dst, const ptrdiff_t *dstStrides, const int16_t *src,
+               const ptrdiff_t *srcStrides, const size_t *shape,
+               unsigned rank) {
+  move<Copy<int16_t>>(dst, dstStrides, src, srcStrides, shape, rank);
 }
 
 void copyInt32(int32_t *dst, const ptrdiff_t *dstStrides, const int32_t *src,

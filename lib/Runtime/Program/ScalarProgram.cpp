@@ -19,9 +19,24 @@ void ScalarProgram::fuseRounding() {
   for (int r : yields)
     ++uses[r];
   std::vector<bool> dropped(ops.size(), false);
+  auto replace = [&](int reg, int by) {
+    for (ScalarOp &op : ops)
+      for (int *r : {&op.a, &op.b, &op.c})
+        if (*r == reg)
+          *r = by;
+    std::replace(yields.begin(), yields.end(), reg, by);
+    uses[by] += uses[reg] - 1;
+  };
   for (size_t i = 0; i < ops.size(); ++i) {
-    if (ops[i].kind != ScalarOp::Round || definition[ops[i].a] < 0 ||
-        uses[ops[i].a] != 1)
+    if (ops[i].kind != ScalarOp::Round)
+      continue;
+    if (regElem[ops[i].a] == ops[i].elem) {
+      // What was extended, which changes nothing, and not changed since.
+      replace(ops[i].dst, ops[i].a);
+      dropped[i] = true;
+      continue;
+    }
+    if (definition[ops[i].a] < 0 || uses[ops[i].a] != 1)
       continue;
     ScalarOp &source = ops[definition[ops[i].a]];
     bool computes =

@@ -87,7 +87,8 @@ struct ScalarProgram {
   uint64_t opsPerPoint = 0;             ///< SFU element-ops per point
   uint64_t transcendentalsPerPoint = 0; ///< of them
 
-  /// Lets operations round where a truncf of their only use would.
+  /// Lets operations round where a truncf of their only use would, and leaves
+  /// out those that change nothing.
   void fuseRounding();
   void findChains();
 

@@ -394,6 +394,9 @@ struct KernelTable {
   void (*copyFloat)(float *dst, const ptrdiff_t *dstStrides, const float *src,
                     const ptrdiff_t *srcStrides, const size_t *shape,
                     unsigned rank);
+  void (*copyInt16)(int16_t *dst, const ptrdiff_t *dstStrides,
+                    const int16_t *src, const ptrdiff_t *srcStrides,
+                    const size_t *shape, unsigned rank);
   void (*copyInt32)(int32_t *dst, const ptrdiff_t *dstStrides,
                     const int32_t *src, const ptrdiff_t *srcStrides,
                     const size_t *shape, unsigned rank);
