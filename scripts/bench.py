@@ -40,6 +40,7 @@ COMMANDS: dict[str, list[str]] = {
     "first_call": [],
     "run": [],
     "speed": ["--instructions"],
+    "functions": ["--rounds", "2"],
     "checks": ["--rounds", "7"],
     "growth": [],
     "superdsc": ["--repeats", "1"],

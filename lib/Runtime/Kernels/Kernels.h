@@ -97,8 +97,7 @@ void gemmOfCodes(size_t m, size_t n, size_t k, const float *a,
 void copyFloat(float *dst, const ptrdiff_t *dstStrides, const float *src,
                const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank);
 void copyInt16(int16_t *dst, const ptrdiff_t *dstStrides, const int16_t *src,
-               const ptrdiff_t *srcStrides, const size_t *shape,
-               unsigned rank);
+               const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank);
 void copyInt32(int32_t *dst, const ptrdiff_t *dstStrides, const int32_t *src,
                const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank);
 void copyInt64(int64_t *dst, const ptrdiff_t *dstStrides, const int64_t *src,
