@@ -230,6 +230,23 @@ def test_integers_without_nan_in_repeated_memory():
         x[0].float().expand(2, 3).nan_to_num_()
 
 
+@pytest.mark.parametrize("sizes", ((1, 4), (3, 4), (7, 65)))
+@pytest.mark.parametrize("dtype", (torch.float16, torch.int64, torch.bool))
+def test_identities_in_repeated_memory(dtype, sizes):
+    found = []
+    for device in ("cpu", "spyre"):
+        results = []
+        for dim in (0, 1):
+            x = torch.full([n if d == dim else 1 for d, n in enumerate(sizes)], 2)
+            x = x.to(dtype).to(device)
+            results.append(torch.nn.init.eye_(x.expand(sizes)).tolist())
+            results.append(x.tolist())
+        square = x[:, :1].expand(4, sizes[0]).t()[:, :1].expand(sizes[0], sizes[0])
+        results.append(torch.eye(sizes[0], out=square).tolist())
+        found.append(results)
+    assert found[1] == found[0]
+
+
 def test_out_is_on_the_device():
     with pytest.raises(RuntimeError, match="same device"):
         torch.bernoulli(torch.ones(3), out=torch.ones(3, device="spyre"))

@@ -101,22 +101,30 @@ void addAll(const c10::OperatorHandle &op, torch::jit::Stack arguments,
   places.copy_(places + added);
 }
 
+/// The argument that an operator writes, one of them.
+size_t positionOfWritten(const c10::FunctionSchema &schema) {
+  size_t i = 0;
+  while (!schema.arguments()[i].alias_info())
+    ++i;
+  return i;
+}
+
 /// Runs an operator on a tensor whose elements repeat, as the CPU does. False,
 /// and does nothing, if the CPU refuses such a call.
 using OnRepeated = bool (*)(const c10::OperatorHandle &op,
                             torch::jit::Stack arguments);
 
-/// An operator that writes and returns its first argument.
+/// An operator that writes and returns one argument.
 template <OnRepeated run>
 void runOnRepeated(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   size_t count = op.schema().arguments().size();
   c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, count);
-  at::Tensor self = arguments[0].toTensor();
-  if (!isRepeated(self) ||
+  at::Tensor written = arguments[positionOfWritten(op.schema())].toTensor();
+  if (!isRepeated(written) ||
       !run(op, torch::jit::Stack(arguments.begin(), arguments.end())))
     return runBoxed(op, stack);
   torch::jit::drop(*stack, count);
-  stack->push_back(self);
+  stack->push_back(written);
 }
 
 /// operator(self, places..., value).
@@ -161,12 +169,31 @@ bool keepIntegers(const c10::OperatorHandle &, torch::jit::Stack arguments) {
   return c10::isIntegralType(arguments[0].toTensor().scalar_type(), true);
 }
 
+/// eye(..., out=): a place gets one if any of the elements there does.
+bool writeIdentity(const c10::OperatorHandle &op, torch::jit::Stack arguments) {
+  at::Tensor out = arguments.back().toTensor();
+  int64_t numRows = arguments[0].toInt();
+  int64_t numColumns = arguments[arguments.size() - 2].toInt();
+  if (out.sizes() != c10::IntArrayRef{numRows, numColumns})
+    return false;
+  at::Tensor ones = at::zeros(out.sizes(), out.options().dtype(at::kBool));
+  arguments.back() = ones;
+  op.callBoxed(arguments);
+  for (int64_t d : repeatedDims(out))
+    ones = ones.any(d, /*keepdim=*/true);
+  withoutRepeats(out).copy_(ones);
+  return true;
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   for (const char *name :
        {"masked_fill_.Scalar", "masked_fill_.Tensor", "index_fill_.int_Scalar",
         "index_fill_.int_Tensor", "index_put_", "_index_put_impl_"})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<
                      &runOnRepeated<storeOrAdd>>());
+  for (const char *name : {"eye.out", "eye.m_out"})
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<
+                     &runOnRepeated<writeIdentity>>());
   for (const char *name : {"tril_", "triu_"})
     m.impl(name,
            torch::CppFunction::makeFromBoxedFunction<&runOnRepeated<clear>>());
