@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of operators that run by themselves."""
 
+import warnings
+
 import pytest
 import torch
 from numerics import compiled
@@ -244,6 +246,32 @@ def test_identities_in_repeated_memory(dtype, sizes):
         square = x[:, :1].expand(4, sizes[0]).t()[:, :1].expand(sizes[0], sizes[0])
         results.append(torch.eye(sizes[0], out=square).tolist())
         found.append(results)
+    assert found[1] == found[0]
+
+
+#: One value where a mask ``m`` of (3, 65), part of ``x``, is set.
+BY_ITSELF = {
+    "a scalar": lambda x, m: x.__setitem__(m, False),
+    "a tensor": lambda x, m: x.__setitem__(m, x.new_tensor(False)),
+    "of another dtype": lambda x, m: x.index_put_((m,), torch.tensor([0.0])),
+    "a row": lambda x, m: x[1].__setitem__(m[1], False),
+    "columns": lambda x, m: x.__setitem__((slice(None), x[0].clone()), False),
+    "overlapping parts": lambda x, m: x[:2].__setitem__(m[1:], False),
+    "several values": lambda x, m: x.__setitem__(m, x.new_zeros(int(m.sum()))),
+}
+
+
+@pytest.mark.parametrize("name", BY_ITSELF)
+def test_masks_that_are_written(name):
+    found = []
+    for device in ("cpu", "spyre"):
+        x = (torch.arange(3 * 65).view(3, 65) % 7 < 3).to(device)
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                BY_ITSELF[name](x, x)
+            found.append(x.tolist())
+        except RuntimeError as error:
+            found.append(str(error))
     assert found[1] == found[0]
 
 

@@ -185,12 +185,55 @@ bool writeIdentity(const c10::OperatorHandle &op, torch::jit::Stack arguments) {
   return true;
 }
 
+/// The mask of x[mask] = value, with as many dimensions as x, if indices are
+/// one mask beside dimensions that are taken whole.
+std::optional<at::Tensor>
+maskOf(const at::Tensor &x,
+       const c10::List<std::optional<at::Tensor>> &indices) {
+  std::optional<at::Tensor> mask;
+  int64_t numBefore = 0;
+  for (const std::optional<at::Tensor> &index : indices) {
+    if (!index || !index->defined()) {
+      numBefore += mask ? 0 : 1;
+      continue;
+    }
+    if (mask || (index->scalar_type() != at::kBool &&
+                 index->scalar_type() != at::kByte))
+      return std::nullopt;
+    mask = *index;
+  }
+  if (!mask || numBefore + mask->dim() > x.dim() ||
+      x.sizes().slice(numBefore, mask->dim()) != mask->sizes())
+    return std::nullopt;
+  std::vector<int64_t> sizes = mask->sizes().vec();
+  sizes.resize(x.dim() - numBefore, 1);
+  return mask->reshape(sizes).to(x.device(), at::kBool);
+}
+
+/// index_put_ of one value by a mask is masked_fill_, as on the CPU: the mask
+/// may be what is written.
+void putIndexed(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  size_t count = op.schema().arguments().size();
+  c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, count);
+  at::Tensor self = arguments[0].toTensor(), value = arguments[2].toTensor();
+  std::optional<at::Tensor> mask;
+  if (value.numel() == 1 && !arguments[3].toBool())
+    mask =
+        maskOf(self, arguments[1].to<c10::List<std::optional<at::Tensor>>>());
+  if (!mask)
+    return runOnRepeated<storeOrAdd>(op, stack);
+  self.masked_fill_(*mask, value.reshape({}));
+  torch::jit::drop(*stack, count);
+  stack->push_back(self);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  for (const char *name :
-       {"masked_fill_.Scalar", "masked_fill_.Tensor", "index_fill_.int_Scalar",
-        "index_fill_.int_Tensor", "index_put_", "_index_put_impl_"})
+  for (const char *name : {"masked_fill_.Scalar", "masked_fill_.Tensor",
+                           "index_fill_.int_Scalar", "index_fill_.int_Tensor"})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<
                      &runOnRepeated<storeOrAdd>>());
+  for (const char *name : {"index_put_", "_index_put_impl_"})
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&putIndexed>());
   for (const char *name : {"eye.out", "eye.m_out"})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<
                      &runOnRepeated<writeIdentity>>());
