@@ -12,7 +12,7 @@ func.func @tensors(%x: tensor<4x8xf16>) {
 // -----
 
 // SG-LAYOUT-C1
-// expected-error@+1 {{argument 0 has a buffer whose layout order [9, 1] is not a permutation of the 2 dimensions}}
+// expected-error@+1 {{argument 0: layout order [9, 1] is not a permutation of the 2 dimensions}}
 func.func @unused_order(%x: memref<4x64xf16, #spyre_graph.layout<order = [9, 1], SEN169_FP16>>) {
   return
 }

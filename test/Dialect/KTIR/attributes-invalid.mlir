@@ -161,6 +161,36 @@ func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64
 
 // -----
 
+// KTDP-LAYOUT-C6
+// expected-error@+1 {{no device dimension counts single steps of dimension 1}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 2]>})
+
+// -----
+
+// KTDP-LAYOUT-C6
+// expected-error@+1 {{steps 1 and 1 of dimension 0 do not nest}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 1, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [1, 1]>})
+
+// -----
+
+// KTDP-LAYOUT-C6
+// expected-error@+1 {{sizes and strides must not be negative}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [-100, 1]>})
+
+// -----
+
+// KTDP-LAYOUT-C6
+// expected-error@+1 {{a device dimension of 99 positions is too small for dimension 0, which needs 100}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 99, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>})
+
+// -----
+
+// KTDP-LAYOUT-C6
+// expected-error@+1 {{the last device size must be a stick of 64 elements of SEN169_FP16, but is 60}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 60], stride_map = [60, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>})
+
+// -----
+
 // expected-error@+1 {{layout lacks 'format'}}
 func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], host_dtype = float16, shape = [100, 100], strides = [100, 1]>})
 

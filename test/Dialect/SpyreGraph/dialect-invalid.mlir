@@ -347,3 +347,29 @@ func.func @view_dynamic(%x: tensor<?xf16>) {
 // SG-ARG-C1
 // expected-error@+1 {{spyre_graph.host_strides must be an array of i64}}
 func.func private @f(tensor<4x8xf16> {spyre_graph.host_strides = [8, 1]})
+
+// -----
+
+// SG-ARG-C4
+// expected-error@+1 {{argument 0: layout with device size [2, 4, 64] and stride map [128, 3, 2] cannot hold a tensor of size [4, 100] and strides [3, 2]: stride 128 is not a multiple of host stride 3}}
+func.func private @f(tensor<4x100xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>> {spyre_graph.host_strides = array<i64: 3, 2>})
+
+// -----
+
+// SG-ARG-C4
+// expected-error@+1 {{argument 1: layout with device size [2, 4, 64] and stride map [64, -1, 1] cannot hold a tensor of size [4, 100] and strides [-1, 1]: sizes and strides must not be negative}}
+func.func private @f(index, memref<4x100xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>> {spyre_graph.host_strides = array<i64: -1, 1>})
+
+// -----
+
+// SG-ARG-C4
+// expected-error@+1 {{argument 0: a home of size [4, 100] and strides [9223372036854775807, 1] overflows 64 bits}}
+func.func private @f(tensor<4x100xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>> {spyre_graph.host_strides = array<i64: 9223372036854775807, 1>})
+
+// -----
+
+// Strides of what has one element say nothing.
+// SG-ARG-C4
+// expected-error@+1 {{argument 0: layout is for host strides [100, 1], but they are [200, 1]}}
+func.func private @f(tensor<4x100xf16, #spyre_graph.explicit_layout<device_size = [2, 4, 64], stride_map = [64, 100, 1], host_strides = [100, 1], SEN169_FP16>> {spyre_graph.host_strides = array<i64: 200, 1>})
+func.func private @g(tensor<1x100xf16, #spyre_graph.explicit_layout<device_size = [2, 1, 64], stride_map = [64, 100, 1], host_strides = [100, 1], SEN169_FP16>> {spyre_graph.host_strides = array<i64: 200, 1>})

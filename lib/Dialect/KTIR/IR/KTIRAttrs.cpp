@@ -2,7 +2,7 @@
 
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
 
-#include "Spyre/Device/TensorLayout.h"
+#include "Spyre/Device/TransferDescriptors.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -182,16 +182,27 @@ LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                           "bits, but got ["
                        << shape << "]";
   // KTDP-LAYOUT-C4
-  if (!::spyre::parseDataFormat(format.str()))
+  auto knownFormat = ::spyre::parseDataFormat(format.str());
+  if (!knownFormat)
     return emitError() << "unknown device format '" << format << "'";
   if (!::spyre::parseHostDtype(hostDtype.str()))
     return emitError() << "unknown host dtype '" << hostDtype << "'";
-  if (!::spyre::parseElementArrangement(arrangement.str()))
+  auto knownArrangement = ::spyre::parseElementArrangement(arrangement.str());
+  if (!knownArrangement)
     return emitError() << "unknown element arrangement '" << arrangement << "'";
   // KTDP-LAYOUT-C5
   if (llvm::any_of(strideMap, [](int64_t stride) { return stride < -1; }))
     return emitError() << "stride_map entries must be at least -1, but got ["
                        << strideMap << "]";
+  // KTDP-LAYOUT-C6
+  try {
+    ::spyre::makeTransferDescriptors(
+        ::spyre::TensorLayout(deviceSize.vec(), strideMap.vec(), *knownFormat,
+                              *knownArrangement),
+        shape.vec(), strides.vec(), ::spyre::TransferDirection::HostToDevice);
+  } catch (const std::exception &error) {
+    return emitError() << error.what();
+  }
   return success();
 }
 

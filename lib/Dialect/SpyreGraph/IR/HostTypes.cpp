@@ -4,6 +4,8 @@
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 
 #include "Spyre/Device/DL16.h"
+#include "Spyre/Device/TransferDescriptors.h"
+#include "Spyre/Support/Error.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 #include <limits>
@@ -71,6 +73,34 @@ std::optional<HostDtype> spyre_graph::getHostDtype(Type type) {
   return std::nullopt;
 }
 
+LogicalResult
+spyre_graph::verifyHome(ShapedType type, LayoutAttrInterface layout,
+                        ArrayRef<int64_t> strides,
+                        function_ref<InFlightDiagnostic()> emitError) {
+  ArrayRef<int64_t> shape = type.getShape();
+  if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(
+          shape, type.getElementType(), emitError)))
+    return failure();
+  if (auto given = dyn_cast<ExplicitLayoutAttr>(layout))
+    for (auto [size, expected, found] :
+         llvm::zip_equal(shape, given.getHostStrides(), strides))
+      if (size > 1 && expected != found)
+        return emitError() << "layout is for host strides ["
+                           << given.getHostStrides() << "], but they are ["
+                           << strides << "]";
+  try {
+    ::spyre::TensorLayout transferred(
+        ArrayRef<int64_t>(layout.getDeviceSize(shape)).vec(),
+        ArrayRef<int64_t>(layout.getStrideMap(shape, strides)).vec(),
+        layout.getDataFormat());
+    ::spyre::makeTransferDescriptors(transferred, shape.vec(), strides.vec(),
+                                     ::spyre::TransferDirection::HostToDevice);
+  } catch (const ::spyre::Error &error) {
+    return emitError() << error.what();
+  }
+  return success();
+}
+
 FailureOr<spyre_graph::HostArgument>
 spyre_graph::getHostArgument(FunctionOpInterface function, unsigned number) {
   Type argument = function.getArgument(number).getType();
@@ -95,12 +125,6 @@ spyre_graph::getHostArgument(FunctionOpInterface function, unsigned number) {
     return function.emitError()
            << "argument " << number << " must have a static shape, but is "
            << argument;
-  if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(
-          type.getShape(), type.getElementType(), [&] {
-            return function.emitError()
-                   << "argument " << number << " has a buffer whose ";
-          })))
-    return failure();
   auto name = function.getArgAttrOfType<StringAttr>(
       number, SpyreGraphDialect::getNameAttrName());
   HostArgument result{type,
@@ -111,12 +135,16 @@ spyre_graph::getHostArgument(FunctionOpInterface function, unsigned number) {
   if (auto strides = function.getArgAttrOfType<DenseI64ArrayAttr>(
           number, SpyreGraphDialect::getHostStridesAttrName())) {
     result.strides = llvm::to_vector(strides.asArrayRef());
-    return result;
+  } else {
+    result.strides.assign(type.getRank(), 1);
+    for (int64_t dim = type.getRank() - 1; dim > 0; --dim)
+      result.strides[dim - 1] =
+          result.strides[dim] * std::max<int64_t>(type.getDimSize(dim), 1);
   }
-  result.strides.assign(type.getRank(), 1);
-  for (int64_t dim = type.getRank() - 1; dim > 0; --dim)
-    result.strides[dim - 1] =
-        result.strides[dim] * std::max<int64_t>(type.getDimSize(dim), 1);
+  if (failed(verifyHome(type, layout, result.strides, [&] {
+        return function.emitError() << "argument " << number << ": ";
+      })))
+    return failure();
   return result;
 }
 

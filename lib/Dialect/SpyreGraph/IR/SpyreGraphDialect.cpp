@@ -130,7 +130,13 @@ SpyreGraphDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
       return op->emitOpError() << getHostStridesAttrName() << " of argument "
                                << argIndex << " has " << strides.size()
                                << " entries, but the type is " << type;
-    return success();
+    // SG-ARG-C4; transfers know no packed sticks, but other passes refuse them.
+    LayoutAttrInterface layout = getLayout(type);
+    if (!layout || !shaped.hasStaticShape() || getNumPacked(layout) > 1)
+      return success();
+    return verifyHome(shaped, layout, strides.asArrayRef(), [&] {
+      return op->emitOpError() << "argument " << argIndex << ": ";
+    });
   }
   // SG-ARG-C2
   if (attribute.getName() == getNameAttrName()) {

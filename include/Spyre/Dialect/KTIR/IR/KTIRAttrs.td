@@ -114,6 +114,10 @@ def KTDP_LayoutAttr : AttrDef<KTDP_Dialect, "Layout"> {
       element counts fit 63 bits.
     - `KTDP-LAYOUT-C4`: format, host dtype and arrangement are known names.
     - `KTDP-LAYOUT-C5`: no `stride_map` entry is below -1.
+    - `KTDP-LAYOUT-C6`: an array of `shape` and `strides` can be moved to and
+      from the layout (spec/layouts.md, "DCI"): each device dimension is a
+      division and modulus of one dimension of the array, together they hold
+      every element, and the last one is a stick.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$deviceSize,

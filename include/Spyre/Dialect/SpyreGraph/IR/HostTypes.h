@@ -37,6 +37,12 @@ struct HostArgument {
   SmallVector<int64_t> strides;
 };
 
+/// An error unless arrays of the host with these strides (in elements) can lie
+/// in this layout: SG-ARG-C4.
+LogicalResult verifyHome(ShapedType type, LayoutAttrInterface layout,
+                         ArrayRef<int64_t> strides,
+                         function_ref<InFlightDiagnostic()> emitError);
+
 /// Describes an argument of a planned function. An error, at the function, for
 /// one that is no memref with a layout or whose element type is no host type.
 FailureOr<HostArgument> getHostArgument(FunctionOpInterface function,

@@ -9,6 +9,8 @@ include "mlir/IR/DialectBase.td"
 ///   dimension.
 /// - SG-ARG-C2: `spyre_graph.name` is a string.
 /// - SG-ARG-C3: there are no attributes of the dialect but those that it names.
+/// - SG-ARG-C4: arrays with these strides can be moved to and from the
+///   argument's layout; they are the `host_strides` of an explicit one.
 def SpyreGraph_Dialect : Dialect {
   let name = "spyre_graph";
   let cppNamespace = "::mlir::spyre_graph";
