@@ -449,6 +449,12 @@ def cases():
             ]
         ),
     )
+    small = manifest()["manifest.json"]["arguments"]
+    small[1] = small[1] | {"shape": [4, 128]}
+    yield (
+        "sdsc_0.json:1:1: Tensor1 accesses coordinates 0 to 255 of dimension 1 of its buffer, whose extent is 128 [SDSC-MANIFEST-C3]",
+        manifest(arguments=small),
+    )
 
 
 def others():
@@ -459,6 +465,25 @@ def others():
     yield (
         "sdsc_0.json: is a link, and links are not followed [SDSC-FILE-C1]",
         files,
+    )
+    yield (
+        "manifest.json: /bundles: expected at least one bundle [SDSC-MANIFEST-C2]",
+        manifest(bundles=[]),
+    )
+    whole = manifest()["manifest.json"]
+    (own,) = whole["bundles"]
+    yield (
+        "manifest.json: /bundles/0/pool: there is no pool: pool_bytes is 0 [SDSC-MANIFEST-C2]",
+        manifest(bundles=[own | {"pool": True}]),
+    )
+    (first, *rest) = whole["arguments"]
+    yield (
+        "manifest.json: /arguments/0/name: expected a name [SDSC-MANIFEST-C1]",
+        manifest(arguments=[first | {"name": ""}, *rest]),
+    )
+    yield (
+        "manifest.json: 'func.func' op argument 0: layout with device size [2, 8, 64] and stride map [128, 128, 2] cannot hold a tensor of size [8, 128] and strides [128, 2]: steps 1 and 1 of dimension 0 do not nest [SDSC-MANIFEST-C3]",
+        manifest(arguments=[first | {"strides": [128, 2]}, *rest]),
     )
     yield (
         "bundle.mlir: the segments are not the arguments at /bundles/0/arguments of manifest.json [SDSC-BUNDLE-C6]",

@@ -77,6 +77,21 @@ def test_valid(files, tmp_path):
     assert done.returncode == 0 and "valid" in done.stdout
 
 
+def test_pool_holds_what_bundles_use(tmp_path):
+    folder = tmp_path / "bundle"
+    run("spyre-translate", "--to-superdsc", MORE / "several.mlir", "-o", folder)
+    whole = load(folder / "manifest.json")
+    used = 7680
+    assert used < whole["pool_bytes"]
+    for size in (used - 128, used):
+        file = json.dumps(whole | {"pool_bytes": size})
+        (folder / "manifest.json").write_text(file)
+        done = validate(folder)
+        assert done.returncode == int(size < used)
+        said = f"pool_bytes is {size}, but the bundles use {used} bytes of the pool"
+        assert (said in done.stdout) == (size < used)
+
+
 # --- files that nobody should trust ---
 
 TEXT = add()["bundle.mlir"]

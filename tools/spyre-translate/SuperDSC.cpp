@@ -66,6 +66,9 @@ std::string spyre::runSuperDSC(const SuperDSCRequest &request, bool &ok) {
   superdsc::Report report;
   auto program =
       superdsc::loadProgram(request.folder, report, {request.lenient});
+  if (request.action == SuperDSCRequest::Validate && program && report.ok() &&
+      program->manifest)
+    superdsc::checkRaises(*program, {request.hasPool}, report);
   ok = program && report.ok();
   if (request.action == SuperDSCRequest::Validate) {
     if (request.json)

@@ -114,6 +114,9 @@ public:
     if (isArray(json["bundles"], "/bundles"))
       for (size_t i = 0; i < json["bundles"].size(); ++i)
         readBundle(json["bundles"][i], appendPath("/bundles", i));
+    // SDSC-MANIFEST-C2
+    if (!failed && manifest.bundles.empty())
+      violate("/bundles", "SDSC-MANIFEST-C2", "expected at least one bundle");
     std::set<std::string> folders;
     for (const ManifestBundle &bundle : manifest.bundles)
       if (!folders.insert(bundle.folder).second)
@@ -286,6 +289,8 @@ private:
     tensor.shape = integers(json["shape"], path + "/shape", 0, kMaxRank);
     if (isArgument) {
       tensor.name = string(json["name"], path + "/name");
+      if (tensor.name.empty())
+        malformed(path + "/name", "expected a name");
       tensor.strides =
           integers(json["strides"], path + "/strides", 0, kMaxRank);
       if (tensor.strides.size() != tensor.shape.size())
@@ -336,6 +341,9 @@ private:
               "'" + bundle.folder.substr(0, 80) +
                   "' is not a folder inside this one");
     bundle.hasPool = boolean(json["pool"], path + "/pool");
+    if (bundle.hasPool && manifest.poolBytes == 0)
+      violate(path + "/pool", "SDSC-MANIFEST-C2",
+              "there is no pool: pool_bytes is 0");
     bundle.arguments =
         integers(json["arguments"], path + "/arguments", 0, kMaxEntries);
     int64_t numArguments = manifest.arguments.size();

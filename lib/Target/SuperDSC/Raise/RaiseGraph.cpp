@@ -703,8 +703,15 @@ OwningOpRef<ModuleOp> Raiser::run() {
     else
       moveIntoLoop(buffer.getDefiningOp<memref::AllocOp>());
   func::ReturnOp::create(builder, UnknownLoc::get(context));
-  if (program.manifest)
+  if (program.manifest) {
+    if (poolBytes > program.manifest->poolBytes) {
+      emitError(UnknownLoc::get(context))
+          << "manifest.json: pool_bytes is " << program.manifest->poolBytes
+          << ", but the bundles use " << poolBytes << " bytes of the pool";
+      return nullptr;
+    }
     poolBytes = program.manifest->poolBytes;
+  }
   function->setAttr(SpyreGraphDialect::getPoolSizeAttrName(),
                     builder.getI64IntegerAttr(poolBytes));
   if (failed(verify(*module)))

@@ -142,6 +142,9 @@ def SDSCBundle_Dialect : Dialect {
       docs/internals/superdsc.md.
     - SDSC-MANIFEST-C2: the manifest's folders, arguments, buffers and files fit
       the bundles.
+    - SDSC-MANIFEST-C3: what the bundles access lies inside the arguments, the
+      buffers and the pool that the manifest describes, so that they can be
+      raised.
 
   }] # kSpyreCodeRules;
   let useDefaultTypePrinterParser = 1;

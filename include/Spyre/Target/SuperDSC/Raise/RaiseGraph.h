@@ -5,6 +5,7 @@
 #define SPYRE_TARGET_SUPERDSC_RAISE_RAISEGRAPH_H
 
 #include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
+#include "Spyre/Target/SuperDSC/Model/Report.h"
 #include "Spyre/Target/SuperDSC/Raise/RaiseOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -18,6 +19,11 @@ namespace spyre::superdsc {
 mlir::OwningOpRef<mlir::ModuleOp> raiseProgram(const BundleProgram &program,
                                                const RaiseOptions &options,
                                                mlir::MLIRContext *context);
+
+/// Adds to `report` why a valid program cannot be raised: that its manifest
+/// does not describe what the bundles access (SDSC-MANIFEST-C3).
+void checkRaises(const BundleProgram &program, const RaiseOptions &options,
+                 Report &report);
 
 } // namespace spyre::superdsc
 
