@@ -22,6 +22,7 @@ from torch_spyre.decompositions.windows import (
     pooled_size,
     space_out,
     spread,
+    stored_as,
     window_view,
 )
 
@@ -94,7 +95,7 @@ def _average_pool(count: int) -> Callable:
             return NotImplemented  # fp32 does not hold their sums, the CPU does.
         how = _AveragePool.of(x, count, *arguments)
         total = _sum_of_windows(x, how.kernel, how.stride, how.padding, how.out, 0.0)
-        return (total / how.counts(x)).to(x.dtype)
+        return stored_as((total / how.counts(x)).to(x.dtype), x)
 
     return pool
 
@@ -176,7 +177,7 @@ def _adaptive_average_pool(count: int) -> Callable:
                 for start, length in adaptive_windows(x.shape[dim], n)
             ]
             result = torch.cat(parts, dim)
-        return result.to(x.dtype)
+        return stored_as(result.to(x.dtype), x)
 
     return pool
 

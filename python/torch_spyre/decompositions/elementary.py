@@ -15,6 +15,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._prims_common import (
+    compute_elementwise_output_logical_to_physical_perm,
+)
 from torch.utils._python_dispatch import _disable_current_modes
 
 aten = torch.ops.aten
@@ -170,11 +173,16 @@ def _fmin(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _flip(x: Tensor, dims: list[int]) -> Tensor:
-    result = x
-    for dim in {d % max(x.dim(), 1) for d in dims}:
-        if x.dim() and x.shape[dim] > 1:
-            result = result.index_select(dim, _backwards(x.shape[dim], x.device))
-    return result.clone() if result is x else result
+    # The result has the order of dimensions in memory that the argument has.
+    order, _ = compute_elementwise_output_logical_to_physical_perm(x)
+    result = stored = x.permute(order)
+    for dim in {order.index(d % x.dim()) for d in dims if x.dim()}:
+        if stored.shape[dim] > 1:
+            backwards = _backwards(stored.shape[dim], x.device)
+            result = result.index_select(dim, backwards)
+    if result is stored:
+        return x.clone()
+    return result.permute([order.index(dim) for dim in range(x.dim())])
 
 
 def _backwards(size: int, device: torch.device) -> Tensor:
@@ -203,7 +211,9 @@ def _roll(x: Tensor, shifts: list[int], dims: list[int] | None = None) -> Tensor
                 result.narrow(dim, 0, start),
             ]
             result = torch.cat(parts, dim)
-    return result.clone() if result is x else result
+    if result is x:
+        return x.clone(memory_format=torch.contiguous_format)
+    return result.contiguous()
 
 
 def _repeat_sized(x: Tensor, repeats: list[int]) -> Tensor:
@@ -320,7 +330,11 @@ def _cumprod(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
         return NotImplemented  # The CPU refuses it.
     # Products of integers wrap, in any order, as those of `prod` do.
     wide = torch.float32 if dtype.is_floating_point else dtype
-    return _scan(x.to(wide), dim, torch.mul).to(dtype).clone()
+    return (
+        _scan(x.to(wide), dim, torch.mul)
+        .to(dtype)
+        .clone(memory_format=torch.contiguous_format)
+    )
 
 
 def _logcumsumexp(x: Tensor, dim: int) -> Tensor:
@@ -329,7 +343,11 @@ def _logcumsumexp(x: Tensor, dim: int) -> Tensor:
         sum_ = large + (-(a - b).abs()).exp().log1p()
         return torch.where(large.isinf(), large, sum_)
 
-    return _scan(x.float(), dim, combine).to(x.dtype).clone()
+    return (
+        _scan(x.float(), dim, combine)
+        .to(x.dtype)
+        .clone(memory_format=torch.contiguous_format)
+    )
 
 
 def _logspace(

@@ -22,6 +22,7 @@ from torch_spyre.decompositions.windows import (
     pooled_size,
     put_back,
     spread,
+    stored_as,
     window_view,
 )
 
@@ -150,7 +151,7 @@ def _adaptive(count: int) -> Callable:
                 found.append((part.values, own))
             values = torch.cat([v for v, _ in found], dim)
             number = torch.cat([n for _, n in found], dim)
-        return values, number
+        return stored_as(values, x), stored_as(number, x)
 
     return pool
 

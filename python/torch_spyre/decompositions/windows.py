@@ -29,6 +29,11 @@ def spread(values: Shape, count: int) -> list[int]:
     return list(values) * count if len(values) == 1 else list(values)
 
 
+def stored_as(result: Tensor, x: Tensor) -> Tensor:
+    """Channels come last in memory if they do in ``x``, as PyTorch's kernels do it."""
+    return result.contiguous(memory_format=suggest_memory_format(x))
+
+
 def pad(x: Tensor, before: Shape, after: Shape, value: float = 0.0) -> Tensor:
     """Pads the last dimensions; negative numbers cut off."""
     pairs = [p for pair in zip(before, after, strict=True) for p in pair[::-1]]
