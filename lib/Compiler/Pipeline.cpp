@@ -108,7 +108,9 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
   if (hasDecisions)
     passes.addToFunctions(createSpyreNumberOperations());
   passes.takeDecisions("layouts");
-  passes.addToFunctions(createSpyrePropagateLayouts());
+  SpyrePropagateLayoutsOptions layouts;
+  layouts.maxSpan = options.maxSpan;
+  passes.addToFunctions(createSpyrePropagateLayouts(layouts));
   passes.addToFunctions(createSpyreUpdateInPlace());
   passes.addToFunctions(createSpyreLegalizeForTarget());
   passes.addToFunctions(createSpyreResolveHints());

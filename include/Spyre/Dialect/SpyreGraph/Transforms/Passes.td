@@ -106,9 +106,11 @@ def SpyrePropagateLayouts
        what ops read and write, and what copies do, each copy once for all of
        its users. Bytes of tensors inside the function count as a quarter,
        because most of them stay in LX. A result in another layout than its
-       caller expects counts twice. The search is exact unless it has to keep
-       more than 1024 states; then it is no worse than the reference's beam
-       search (Spyre/Planning/LayoutAssignment.h). A remark says which of the two
+       caller expects counts twice. A scan along sticks counts each of them once
+       per element, unless it is larger than a core can address: then it is
+       scanned part by part. The search is exact unless it has to keep more than
+       1024 states; then it is no worse than the reference's beam search
+       (Spyre/Planning/LayoutAssignment.h). A remark says which of the two
        happened. A result that has a layout keeps it, and an op that updates a
        tensor keeps the tensor's.
     3. An input whose stick runs along another loop dimension than the op needs
@@ -137,6 +139,11 @@ def SpyrePropagateLayouts
     - SG-PROPAGATE-C4: 64 bits hold the bytes of every tensor, an element per
       stick.
   }];
+  let options = [
+    Option<"maxSpan", "max-span", "int64_t", "-1",
+           "Bytes of a tensor in device memory that a core can address; -1: "
+           "the device's">,
+  ];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect"];
   let statistics = [

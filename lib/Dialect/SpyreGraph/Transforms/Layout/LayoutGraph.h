@@ -125,6 +125,7 @@ private:
   bool canExchange(const OpInfo &info) const;
   int64_t getStoredPrice(const OpInfo &info, const LayoutChoice &choice,
                          bool fits) const;
+  int64_t getNumTouches(const OpInfo &info, const LayoutChoice &choice) const;
   int64_t getComputed(const OpInfo &info, const LayoutChoice &choice) const;
   double getHiddenShare(const OpInfo &info, unsigned operand) const;
   void addUse(ArrayRef<OpInfo> infos, unsigned operand, unsigned user);

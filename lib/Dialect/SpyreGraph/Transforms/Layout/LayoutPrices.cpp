@@ -115,6 +115,24 @@ static bool isCopiedToGrow(Value result, LayoutAttrInterface layout,
   return layout.getStickDim(shape) == dim && usual.getStickDim(shape) != dim;
 }
 
+/// How often an operation touches each stick of its operands: a scan along
+/// sticks goes from element to element. What one core cannot address is scanned
+/// in parts, which a copy would not be.
+int64_t LayoutGraph::getNumTouches(const OpInfo &info,
+                                   const LayoutChoice &choice) const {
+  SpyreOpInterface op(info.op);
+  if (!isScan(op.getCombiner()) ||
+      getSizeInBytes(choice.layout, info.getShape(info.getInitNumber())) >
+          spec.maxSpanBytes)
+    return 1;
+  SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+  auto scanned = llvm::find(kinds, utils::IteratorType::reduction);
+  unsigned dim = scanned - kinds.begin();
+  return choice.stick == StickChoice(dim)
+             ? std::min(info.extents[dim], getStickElements(choice.layout))
+             : 1;
+}
+
 /// What the result costs that an operation writes.
 int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
                                     const LayoutChoice &choice,
@@ -122,7 +140,8 @@ int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
   Value result = info.op->getResult(0);
   int64_t size =
       getSizeInBytes(choice.layout, info.getShape(info.getInitNumber()));
-  int64_t price = getPriceOfBytes(size, fits);
+  int64_t numTouches = getNumTouches(info, choice);
+  int64_t price = getPriceOfBytes(numTouches * size, fits);
   for (OpOperand &use : result.getUses()) {
     if (isa<SpyreOpInterface>(use.getOwner()))
       continue;
@@ -132,7 +151,7 @@ int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
         update ? getLayout(update.getDest().getType())
                : LayoutAttrInterface(LayoutAttr::getDefault(
                      cast<ShapedType>(result.getType())));
-    price = size;
+    price = numTouches * size;
     if (std::optional<int64_t> grown =
             update ? std::nullopt : getGrownDim(result)) {
       // The next call takes it as it lies. What does not grow in place, it
@@ -295,16 +314,18 @@ LayoutGraph::Cost LayoutGraph::getCost(Access access, const OpInfo &info,
   int64_t read = plan && plan->hasSourceShape
                      ? getSizeInBytes(layout, info.getShape(operand))
                      : getAccessedBytes(info, operand, layout);
+  int64_t numTouches = getNumTouches(info, choice);
+  int64_t touched = numTouches * read;
   if (access == Access::InDeviceMemory)
-    return {std::max<int64_t>(read - hidden, 0) + setup};
+    return {std::max<int64_t>(touched - hidden, 0) + setup};
   if (access == Access::InLX)
-    return {getPriceOfBytes(read, /*isInLX=*/true)};
+    return {getPriceOfBytes(touched, /*isInLX=*/true)};
   if (access == Access::Shared)
-    return {getPriceOfBytes(read, /*isInLX=*/true), read + setup};
+    return {getPriceOfBytes(touched, /*isInLX=*/true), read + setup};
   Value value = info.op->getOperand(operand);
   bool fits = getWorkingSet(info.op) + plan->sizeInBytes <= getCapacity();
   int64_t written = plan->getSizeInBytesAt(info.sizes);
-  return {getPriceOfBytes(written, fits),
+  return {getPriceOfBytes(numTouches * written, fits),
           getCopyPrice(isInLX(nodeOf.lookup(value), layout, value), read,
                        written, fits)};
 }

@@ -5,7 +5,7 @@
 #include "FoldCasts.h"
 #include "FoldViews.h"
 #include "LayoutGraph.h"
-#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/DeviceOptions.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -363,8 +363,12 @@ public:
     const Target *target = getTarget(getOperation());
     if (!target)
       return signalPassFailure();
-    const ::spyre::DeviceSpec spec = getDeviceSpec(getOperation());
-    LayoutPropagation propagation(getOperation(), *target, spec);
+    DeviceOptions options;
+    options.maxSpan = maxSpan;
+    FailureOr<::spyre::DeviceSpec> spec = options.apply(getOperation());
+    if (failed(spec))
+      return signalPassFailure();
+    LayoutPropagation propagation(getOperation(), *target, *spec);
     if (failed(propagation.run()))
       return signalPassFailure();
     numUnused += propagation.counters.unusedOps;
