@@ -20,10 +20,13 @@ namespace spyre::pytorch {
 
 /// Whether an operator may get the boxed kernel as its own: it is no view, has
 /// no decomposition that autograd needs, and its results belong where its
-/// tensors are.
+/// tensors are. Autograd has a formula of its own for those that the CPU has a
+/// kernel for beside their decomposition, as of silu's gradient.
 static bool takesBoxedKernel(const c10::OperatorHandle &op) {
-  if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) ||
-      op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1))
+    return false;
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
+      !op.hasKernelForDispatchKey(c10::DispatchKey::CPU))
     return false;
   bool takesTensor = false;
   for (const c10::Argument &argument : op.schema().arguments()) {
@@ -52,6 +55,7 @@ static void registerTableOperators() {
   };
   // No row, but a decomposition that rounds less than the composite kernel.
   add("native_group_norm", "");
+  add("mish_backward", "");
   for (const std::string &row : listSupportedOps()) {
     if (row.rfind("aten.", 0) != 0)
       continue;
