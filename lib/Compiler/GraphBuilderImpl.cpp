@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -30,17 +31,72 @@ using spyre::UnsupportedOp;
 using spyre::ValueId;
 using spyre::ValueMeta;
 
-static DialectRegistry makeRegistry() {
+static std::unique_ptr<MLIRContext> makeContext() {
   DialectRegistry registry;
   ::spyre::registerCompilerDialects(registry);
   ::spyre::registerTargets(registry);
-  return registry;
+  auto context =
+      std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->loadAllAvailableDialects();
+  return context;
 }
 
-GraphBuilder::Impl::Impl()
-    : context(makeRegistry(), MLIRContext::Threading::DISABLED),
-      builder(&context) {
-  context.loadAllAvailableDialects();
+namespace {
+
+/// Contexts of builders that are gone, for those to come: to make one takes a
+/// fifth of the time that an operator takes to compile.
+class IdleContexts {
+public:
+  struct Idle {
+    std::unique_ptr<MLIRContext> context;
+    size_t numTensors = 0; ///< of all graphs that it had
+  };
+
+  /// Has no context if there is none.
+  Idle take() {
+    std::lock_guard<std::mutex> lock(mutex);
+    return idle.empty() ? Idle() : idle.pop_back_val();
+  }
+
+  /// Deletes the context if it has had enough, or there are enough.
+  void keep(Idle last) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (last.numTensors < kMostTensors && idle.size() < kMostIdle)
+      idle.push_back(std::move(last));
+  }
+
+private:
+  /// What a context made for a graph it frees with itself. A graph of so many
+  /// tensors is compiled in tens of megabytes.
+  static constexpr size_t kMostTensors = 1000;
+  /// One for each of a few threads that compile.
+  static constexpr size_t kMostIdle = 4;
+
+  std::mutex mutex;
+  SmallVector<Idle, 0> idle;
+};
+
+} // namespace
+
+static IdleContexts &getIdleContexts() {
+  // Builders may be gone later than what is static.
+  static auto *contexts = new IdleContexts;
+  return *contexts;
+}
+
+GraphBuilder::Impl::OwnContext::OwnContext() {
+  IdleContexts::Idle last = getIdleContexts().take();
+  context = last.context ? std::move(last.context) : makeContext();
+  numTensors = last.numTensors;
+}
+
+GraphBuilder::Impl::OwnContext::~OwnContext() {
+  getIdleContexts().keep({std::move(context), numTensors});
+}
+
+GraphBuilder::Impl::~Impl() { own.numTensors += roots.size(); }
+
+GraphBuilder::Impl::Impl() : context(*own.context), builder(&context) {
   Location loc = builder.getUnknownLoc();
   module = ModuleOp::create(loc);
   builder.setInsertionPointToEnd(module->getBody());

@@ -15,10 +15,13 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <memory>
+
 namespace spyre {
 
 struct GraphBuilder::Impl {
   Impl();
+  ~Impl();
 
   /// Storage with a home of its own.
   struct Root {
@@ -81,7 +84,18 @@ struct GraphBuilder::Impl {
   /// Gives the function the type and attributes of its arguments.
   void declareFunction(mlir::TypeRange results);
 
-  mlir::MLIRContext context;
+  /// A context that other graphs may have had before, and may have after. A
+  /// graph is the same in any.
+  struct OwnContext {
+    OwnContext();
+    ~OwnContext();
+
+    std::unique_ptr<mlir::MLIRContext> context;
+    size_t numTensors = 0; ///< of the graphs before
+  };
+
+  OwnContext own;
+  mlir::MLIRContext &context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp function;
   mlir::OpBuilder builder;

@@ -246,4 +246,28 @@ TEST_F(CompileTest, DumpsEveryPass) {
   std::filesystem::remove_all(folder);
 }
 
+// Builders leave their context to those that come after them.
+TEST(Compile, GraphsAreTheSameAfterOthers) {
+  auto makeGraph = [](int64_t size, const std::string &file) {
+    GraphBuilder builder;
+    Sizes sizes = {size, 8};
+    int x = builder.addArgument("x", HostDtype::Float16, sizes, {8, 1},
+                                TensorLayout(sizes, HostDtype::Float16));
+    ValueMeta meta{HostDtype::Float16, sizes, {8, 1}};
+    int y = builder.op("aten.exp.default", {Argument(ValueId{x})}, {}, {meta},
+                       {{file, 3, "f"}})[0];
+    builder.setOutputs({y});
+    return builder.print(true) + compile(builder).ktirBytecode;
+  };
+  std::string first = makeGraph(4, "a.py");
+  for (int64_t size : {1, 5, 63, 64, 65})
+    EXPECT_NE(makeGraph(size, "b.py"), first);
+  GraphBuilder open; // Has the context of the graph before.
+  EXPECT_EQ(makeGraph(4, "a.py"), first);
+  // One that is left when it is half done.
+  EXPECT_THROW(open.view(99, {4}, {1}, 0), Error);
+  open = GraphBuilder();
+  EXPECT_EQ(makeGraph(4, "a.py"), first);
+}
+
 } // namespace
