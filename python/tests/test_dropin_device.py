@@ -23,7 +23,7 @@ H, F = torch.float16, torch.float32
 
 
 def run(code, **environment):
-    return run_python("import torch\n" + code, **environment)
+    return run_python("import torch\n" + code, ends_at_once=True, **environment)
 
 
 def run_new(code, **environment):

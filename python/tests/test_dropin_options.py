@@ -156,7 +156,7 @@ def test_variables_set_options(variable, value, expected):
         "from torch_spyre.compile_backend import compile_options\n"
         "try: print(compile_options({}))\nexcept RuntimeError as e: print(e)"
     )
-    done = run_python(code, **{variable: value})
+    done = run_python(code, ends_at_once=True, **{variable: value})
     assert done.returncode == 0, done.stderr
     assert expected in done.stdout
 

@@ -64,6 +64,7 @@ x = torch.ones(5, 65, dtype=torch.float16).to("spyre")
         code,
         folder=tmp_path,
         without=TABLE,
+        ends_at_once=True,
         **{"SPYRE_CACHE_DIR": str(tmp_path), name: "/dev/null/maybe"},
     )
     assert result.returncode == 1, result.stderr

@@ -343,7 +343,7 @@ def test_division_by_zero_is_an_error():
 
 def run(code, **variables):
     """A process of its own: the variables are read once."""
-    result = run_python(code, **variables)
+    result = run_python(code, ends_at_once=True, **variables)
     assert result.returncode == 0, result.stderr
 
 

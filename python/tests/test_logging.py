@@ -27,7 +27,9 @@ OURS = [name for name in os.environ if "SPYRE" in name]
 
 def run(tmp_path, **variables):
     common = {"SPYRE_CACHE_DIR": str(tmp_path), "TORCH_SPYRE_DOWNCAST_WARN": "0"}
-    return run_python(PROGRAM, without=OURS, **{**common, **variables})
+    return run_python(
+        PROGRAM, without=OURS, ends_at_once=True, **{**common, **variables}
+    )
 
 
 def logged(tmp_path, **variables):
@@ -123,7 +125,7 @@ def test_where_levels_come_from(variables, expected, is_late):
             pytest.skip("torch refuses names that it does not know when it is imported")
         variables = {**variables, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
         code = "import torch, torch_spyre; torch_spyre._autoload()" + SHOW
-    done = run_python(code, without=OURS, **variables)
+    done = run_python(code, without=OURS, ends_at_once=True, **variables)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{expected}\n"
 
