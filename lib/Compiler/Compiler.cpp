@@ -11,6 +11,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/PlanRules.h"
 #include "Spyre/Runtime/Loader/Loader.h"
 #include "Spyre/Support/Environment.h"
@@ -89,17 +90,17 @@ private:
 // What passes leave behind
 //===----------------------------------------------------------------------===//
 
-/// Writes the module after each pass and measures how long each took. This is
+/// Writes the module after each pass, measures how long each took, and keeps
+/// what the plan says of sizes, which conversion to KTIR drops. This is
 /// not enableIRPrintingToFileTree, whose files lie in a folder per function,
 /// nor enableTiming, which prints a report of its own: dumps are promised as
 /// <NN>-<pass>.mlir, each a module that spyre-opt reads, and users of the times
 /// want the passes in order, by the names of their options.
 class PassObserver : public PassInstrumentation {
 public:
-  PassObserver(std::string dumpDir,
-               std::vector<std::pair<std::string, double>> &seconds,
-               std::string &error, std::string &failedPass)
-      : dumpDir(std::move(dumpDir)), seconds(seconds), error(error),
+  PassObserver(std::string dumpDir, CompiledGraph &graph, std::string &error,
+               std::string &failedPass)
+      : dumpDir(std::move(dumpDir)), graph(graph), error(error),
         failedPass(failedPass) {}
 
   void runBeforePass(Pass *, Operation *) override {
@@ -120,7 +121,10 @@ private:
     // Adaptors that run nested passes have no name.
     if (pass->getArgument().empty())
       return;
-    seconds.emplace_back(pass->getArgument().str(), elapsed.count());
+    graph.passSeconds.emplace_back(pass->getArgument().str(), elapsed.count());
+    if (auto apart = op->getAttrOfType<DenseI64ArrayAttr>(
+            spyre_graph::kSizesApartAttrName))
+      graph.sizesApart = {apart[0], apart[1]};
     if (dumpDir.empty())
       return;
     while (op->getParentOp())
@@ -131,7 +135,7 @@ private:
   }
 
   std::string dumpDir;
-  std::vector<std::pair<std::string, double>> &seconds;
+  CompiledGraph &graph;
   std::string &error, &failedPass;
   SmallVector<std::chrono::steady_clock::time_point> started;
   unsigned number = 0;
@@ -257,8 +261,8 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
 
   PassManager manager(&impl.context);
   manager.enableVerifier(true);
-  manager.addInstrumentation(std::make_unique<PassObserver>(
-      dumpDir, result.passSeconds, dumpError, failedPass));
+  manager.addInstrumentation(
+      std::make_unique<PassObserver>(dumpDir, result, dumpError, failedPass));
   PipelineOptions pipeline;
   pipeline.cores = options.cores;
   if (!options.device.empty()) {

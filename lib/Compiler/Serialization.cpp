@@ -92,6 +92,8 @@ std::string CompiledGraph::serialize() const {
                 {"key", cacheKey},
                 {"inputs", argumentNames.size()},
                 {"warnings", warnings}};
+  if (sizesApart)
+    metadata["sizes_apart"] = *sizesApart;
   std::string text = metadata.dump();
   char length[lengthBytes];
   llvm::support::endian::write64le(length, text.size());
@@ -125,6 +127,8 @@ CompiledGraph CompiledGraph::deserialize(const std::string &bytes) {
     metadata.at("key").get_to(graph.cacheKey);
     metadata.at("inputs").get_to(inputs);
     metadata.at("warnings").get_to(graph.warnings);
+    if (auto apart = metadata.find("sizes_apart"); apart != metadata.end())
+      graph.sizesApart = apart->get<std::pair<int64_t, int64_t>>();
   } catch (const Json::exception &error) {
     throw Error(
         std::string("the metadata of the compiled graph is not valid: ") +

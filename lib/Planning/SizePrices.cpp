@@ -43,6 +43,33 @@ double spyre::planning::getWorstShare(const std::vector<SizePrice> &plan,
   return worst;
 }
 
+RangeCut
+spyre::planning::findBestCut(const std::vector<std::vector<SizePrice>> &plans,
+                             const std::vector<SizePrice> &least,
+                             double grainInBytes) {
+  using Prices = std::vector<SizePrice>;
+  auto getBestShare = [&](size_t from, size_t to) {
+    auto getRange = [&](const Prices &prices) {
+      auto begin = prices.begin();
+      return Prices(begin + static_cast<std::ptrdiff_t>(from),
+                    begin + static_cast<std::ptrdiff_t>(to));
+    };
+    double best = std::numeric_limits<double>::infinity();
+    for (const Prices &plan : plans)
+      best = std::min(
+          best, getWorstShare(getRange(plan), getRange(least), grainInBytes));
+    return best;
+  };
+  RangeCut cut{1, std::numeric_limits<double>::infinity()};
+  for (size_t first = 1; first < least.size(); ++first) {
+    double worst =
+        std::max(getBestShare(0, first), getBestShare(first, least.size()));
+    if (worst < cut.worst)
+      cut = {first, worst};
+  }
+  return cut;
+}
+
 double
 spyre::planning::getWorstShareOfSeconds(const std::vector<SizePrice> &plan,
                                         const std::vector<SizePrice> &least) {

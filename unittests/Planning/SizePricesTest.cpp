@@ -55,4 +55,20 @@ TEST(SizePricesTest, PlansThatCostNothing) {
   EXPECT_EQ(getWorstShare({{0, 256}}, {{0, 0}}, 128), 3);
 }
 
+TEST(SizePricesTest, RangesAreCutWhereTheBestPlanChanges) {
+  std::vector<std::vector<SizePrice>> plans{
+      {{10, 8}, {10, 8}, {11, 8}, {15, 8}},
+      {{14, 8}, {13, 8}, {10, 8}, {10, 8}},
+      {{12, 8}, {12, 8}, {12, 8}, {12, 8}}};
+  std::vector<SizePrice> least = findLeastPrices(plans, 0);
+  RangeCut cut = findBestCut(plans, least, 0);
+  EXPECT_EQ(cut.numFirst, 2u);
+  EXPECT_EQ(cut.worst, 1);
+  // Bytes count, too.
+  plans[1][2].movedBytes = 12;
+  cut = findBestCut(plans, least, 0);
+  EXPECT_EQ(cut.numFirst, 3u);
+  EXPECT_EQ(cut.worst, 1.1);
+}
+
 } // namespace

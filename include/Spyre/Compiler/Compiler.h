@@ -15,6 +15,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,9 @@ struct CompiledGraph {
   std::vector<std::pair<std::string, double>> passSeconds;
   /// What passes warned of, with source lines.
   std::vector<std::string> warnings;
+  /// The number of a symbol, and a size of it, if what is up to that is better
+  /// off in another program than what is beyond (SG-SYMBOL-C5).
+  std::optional<std::pair<int64_t, int64_t>> sizesApart;
 
   /// Bytes that deserialize() takes back: KTIR bytecode and metadata, with a
   /// checksum.

@@ -10,6 +10,7 @@
 #ifndef SPYRE_PLANNING_SIZEPRICES_H
 #define SPYRE_PLANNING_SIZEPRICES_H
 
+#include <cstddef>
 #include <vector>
 
 namespace spyre::planning {
@@ -46,6 +47,20 @@ double getWorstShare(const std::vector<SizePrice> &plan,
 /// The same in time alone.
 double getWorstShareOfSeconds(const std::vector<SizePrice> &plan,
                               const std::vector<SizePrice> &least);
+
+/// Where sizes are best cut in two ranges that have a plan each.
+struct RangeCut {
+  /// How many of the first sizes are in the first range: at least one, and not
+  /// all of them.
+  size_t numFirst = 1;
+  /// What the best plan of a range costs of the least prices, at the size where
+  /// that is worst in both.
+  double worst = 0;
+};
+
+/// Of prices as getWorstShare() has them, at two or more sizes.
+RangeCut findBestCut(const std::vector<std::vector<SizePrice>> &plans,
+                     const std::vector<SizePrice> &least, double grainInBytes);
 
 } // namespace spyre::planning
 

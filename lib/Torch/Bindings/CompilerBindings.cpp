@@ -385,6 +385,20 @@ static py::list listInputs(const BoundGraph &graph) {
   return inputs;
 }
 
+static bool inputsStayInStorages(const BoundGraph &self,
+                                 const std::vector<int64_t> &shifts) {
+  const std::vector<runtime::ArgumentInfo> &arguments =
+      self.graph.program->arguments();
+  TORCH_CHECK_VALUE(shifts.size() == self.graph.argumentNames.size(),
+                    "expected one shift per input, found ", shifts.size(),
+                    " for ", self.graph.argumentNames.size());
+  for (size_t i = 0; i < shifts.size(); ++i)
+    if (shifts[i] != 0 &&
+        !staysInStorage(arguments[i], shifts[i], /*sizes=*/{}))
+      return false;
+  return true;
+}
+
 static void initProgramBindings(py::module &m) {
   py::class_<BoundGraph, std::shared_ptr<BoundGraph>>(
       m, "CompiledGraph", "A program and how to call it.")
@@ -434,6 +448,11 @@ static void initProgramBindings(py::module &m) {
           "num_sizes",
           [](const BoundGraph &self) { return self.graph.numSizes; },
           "How many sizes run() takes: the graph's symbols.")
+      .def_property_readonly(
+          "sizes_apart",
+          [](const BoundGraph &self) { return self.graph.sizesApart; },
+          "The number of a symbol, and a size of it, if what is up to that is "
+          "better off in another program than what is beyond; or None.")
       .def(
           "run",
           [](BoundGraph &self, const std::vector<at::Tensor> &inputs,
@@ -453,25 +472,10 @@ static void initProgramBindings(py::module &m) {
           "those of the graph's symbols. Inputs that have grown, by their "
           "numbers with what they have grown from, are stored in place though "
           "they share its memory.")
-      .def(
-          "stays_in_storages",
-          [](const BoundGraph &self, const std::vector<int64_t> &shifts) {
-            const std::vector<runtime::ArgumentInfo> &arguments =
-                self.graph.program->arguments();
-            TORCH_CHECK_VALUE(shifts.size() == self.graph.argumentNames.size(),
-                              "expected one shift per input, found ",
-                              shifts.size(), " for ",
-                              self.graph.argumentNames.size());
-            for (size_t i = 0; i < shifts.size(); ++i)
-              if (shifts[i] != 0 &&
-                  !staysInStorage(arguments[i], shifts[i], /*sizes=*/{}))
-                return false;
-            return true;
-          },
-          py::arg("shifts"),
-          "Whether all that the program accesses of its inputs lies in their "
-          "storages when each is that many host elements further on than "
-          "compiled, as shift_views() has them.")
+      .def("stays_in_storages", &inputsStayInStorages, py::arg("shifts"),
+           "Whether all that the program accesses of its inputs lies in their "
+           "storages when each is that many host elements further on than "
+           "compiled, as shift_views() has them.")
       .def(
           "report",
           [](const BoundGraph &self) {

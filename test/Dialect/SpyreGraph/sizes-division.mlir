@@ -41,8 +41,10 @@ func.func @weights(%x: tensor<512x256xf16, #rows> {spyre_graph.name = "x",
 // Partners in the sum of the scores would all hold them, so that they could not
 // move to where the softmax needs them: rows and columns are split. With 16
 // slices of rows the second product would read the values twice: one transfer
-// serves 8 cores. Of few rows that is a quarter of what moves.
+// serves 8 cores. Of few rows that is a quarter of what moves. At many it is
+// nothing, so that two plans would be better.
 // CHECK-LABEL: func.func @scores
+// CHECK: spyre_graph.sizes_apart = array<i64: 0, 256>
 // CHECK: spyre_graph.matmul
 // CHECK-SAME: splits = [1, 2, 2, 8, 1]
 // CHECK: spyre_graph.matmul
@@ -70,6 +72,7 @@ func.func @scores(%x: tensor<512x768xf16, #packed> {spyre_graph.name = "x",
 // Scores stay where they are from the first product to the second one. What it
 // takes to move them is not less at fewer rows by as much as they are smaller.
 // CHECK-LABEL: func.func @narrow
+// CHECK-NOT: sizes_apart
 // CHECK: spyre_graph.matmul
 // CHECK-SAME: splits = [1, 4, 8, 1, 1]
 // CHECK: spyre_graph.max

@@ -166,3 +166,21 @@ func.func @largest() attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s",
   } {spyre_graph.bound_map = affine_map<()[s] -> (s)>}
   return
 }
+
+// -----
+
+// SG-SYMBOL-C5
+// expected-error@+1 {{spyre_graph.sizes_apart must be the number of one of the function's 1 symbols and a size, but is array<i64: 1, 48>}}
+func.func @no_symbol() attributes {spyre_graph.sizes_apart = array<i64: 1, 48>,
+    spyre_graph.symbols = [#spyre_graph.symbol<"s", 32 to 96>]} {
+  return
+}
+
+// -----
+
+// SG-SYMBOL-C5
+// expected-error@+1 {{spyre_graph.sizes_apart must leave sizes on both sides, but 's' from 32 to 96 is to be cut behind 96}}
+func.func @nothing_beyond() attributes {spyre_graph.sizes_apart = array<i64: 0, 96>,
+    spyre_graph.symbols = [#spyre_graph.symbol<"s", 32 to 96>]} {
+  return
+}

@@ -147,6 +147,27 @@ spyre_graph::getSmallerSizes(Operation *op, ArrayRef<double> shares) {
   return sizes;
 }
 
+LogicalResult spyre_graph::verifySizesApart(Operation *op,
+                                            Attribute attribute) {
+  // SG-SYMBOL-C5
+  auto numbers = dyn_cast<DenseI64ArrayAttr>(attribute);
+  SmallVector<SizeSymbolAttr> symbols;
+  if (isa<FunctionOpInterface>(op))
+    symbols = getSizeSymbols(op);
+  if (!numbers || numbers.size() != 2 || numbers[0] < 0 ||
+      numbers[0] >= static_cast<int64_t>(symbols.size()))
+    return op->emitOpError()
+           << kSizesApartAttrName
+           << " must be the number of one of the function's " << symbols.size()
+           << " symbols and a size, but is " << attribute;
+  SizeSymbolAttr symbol = symbols[numbers[0]];
+  if (numbers[1] < symbol.getLeast() || numbers[1] >= symbol.getMost())
+    return op->emitOpError()
+           << kSizesApartAttrName << " must leave sizes on both sides, but "
+           << describe(symbol) << " is to be cut behind " << numbers[1];
+  return success();
+}
+
 SmallVector<AffineExpr> spyre_graph::getSizeExprs(AffineMap map,
                                                   ArrayRef<int64_t> numbers,
                                                   MLIRContext *context) {

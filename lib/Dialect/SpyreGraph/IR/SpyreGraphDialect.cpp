@@ -103,6 +103,8 @@ SpyreGraphDialect::verifyOperationAttribute(Operation *op,
   }
   if (attribute.getName() == kBoundMapAttrName)
     return verifyLoopBound(op, attribute.getValue());
+  if (attribute.getName() == kSizesApartAttrName)
+    return verifySizesApart(op, attribute.getValue());
   // SG-DEVICE-C1 and SG-DEVICE-C2
   if (attribute.getName() == kDeviceAttrName)
     return verifyDeviceAttr(op, attribute.getValue());

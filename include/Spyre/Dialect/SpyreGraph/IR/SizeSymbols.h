@@ -35,6 +35,13 @@ std::optional<LoopBound> getLoopBound(Operation *loop);
 /// SG-SYMBOL-C4 for an operation with this attribute.
 LogicalResult verifyLoopBound(Operation *op, Attribute attribute);
 
+/// Name of the attribute of a function that would rather have two plans
+/// (SG-SYMBOL-C5): the number of a symbol, and its largest size in the first.
+inline constexpr llvm::StringLiteral kSizesApartAttrName =
+    "spyre_graph.sizes_apart";
+/// SG-SYMBOL-C5 for an operation with this attribute.
+LogicalResult verifySizesApart(Operation *op, Attribute attribute);
+
 /// Smallest and largest value of an expression of the symbols.
 std::pair<int64_t, int64_t> getSizeRange(AffineExpr expr,
                                          ArrayRef<SizeSymbolAttr> symbols);

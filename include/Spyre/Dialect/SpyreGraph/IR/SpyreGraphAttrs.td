@@ -113,6 +113,9 @@ def SpyreGraph_SizeSymbolAttr : SpyreGraph_Attr<"SizeSymbol", "symbol"> {
       largest (SG-SYMBOL-C2): a symbol, or one divided by a number. The product
       of this and the step divides the step between the symbol's sizes, so that
       iterations leave nothing out.
+    - SG-SYMBOL-C5: a function's `spyre_graph.sizes_apart` is the number of one of
+      its symbols and a size in the range of that, but the largest: what is up to
+      this size is better off with another plan than what is beyond.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$least,
                         "int64_t":$most,

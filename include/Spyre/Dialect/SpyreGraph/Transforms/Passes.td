@@ -379,6 +379,11 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
     the cheapest, the pass takes the one with more bytes in agreement, then with
     smaller slices, then with outer dimensions split more.
 
+    Where no plan is within 15 % of the best ones at all sizes, and two plans
+    are nearer, the function gets `spyre_graph.sizes_apart` (SG-SYMBOL-C5), which
+    says where sizes are best cut in two ranges. Whoever imports the graph may
+    make a program for each.
+
     `mode=reference` follows the reference instead (spec/passes.md, "Work
     division"): spans within 256 MiB, its matmul model, its default rule, all
     per operation. Where the reference splits a reduction whose parts cannot be

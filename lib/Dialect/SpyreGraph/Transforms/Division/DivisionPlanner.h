@@ -14,6 +14,10 @@
 
 namespace mlir::spyre_graph {
 
+/// Prices that differ by less than this fraction are equal: sums in another
+/// order round differently.
+inline constexpr double kRounding = 1e-9;
+
 /// The division in which the slices of a split reduction are on neighbouring
 /// cores.
 WorkDivisionAttr getDivision(SpyreOpInterface op, ArrayRef<int64_t> splits,
@@ -31,6 +35,10 @@ public:
   /// Gives each op its division. Goes over them `sweeps` times, forward and
   /// backward in turn, and as often again beginning with the last one.
   void run(unsigned sweeps);
+
+  /// A symbol, by its number, sizes of which are better off with two plans, and
+  /// the largest size of the first. Nothing where one plan is about as good.
+  std::optional<std::pair<unsigned, int64_t>> findSizesApart();
 
   int64_t numAgreeing = 0;
 
@@ -101,6 +109,9 @@ private:
   DenseMap<std::tuple<unsigned, int, int, uint64_t>, double> moveSeconds;
   /// What the symbols are at the smaller sizes.
   SmallVector<SmallVector<int64_t>> smallerSizes;
+  /// Of the sizes at which plans are priced, beginning with the largest, how
+  /// many want another plan than the rest; 0 if one serves all.
+  size_t numLargeSizes = 0;
   std::vector<Node> nodes;
   DenseMap<Operation *, unsigned> nodeOf;
   /// Whether sweeps begin with the last op.

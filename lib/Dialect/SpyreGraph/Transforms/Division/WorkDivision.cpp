@@ -8,6 +8,7 @@
 #include "Spyre/Dialect/SpyreGraph/Analysis/Stage.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
@@ -67,6 +68,12 @@ public:
         planner.addOp(op);
       planner.run(sweeps);
       numAgreeing += planner.numAgreeing;
+      if (auto apart = planner.findSizesApart())
+        getOperation()->setAttr(
+            kSizesApartAttrName,
+            DenseI64ArrayAttr::get(
+                &getContext(),
+                {static_cast<int64_t>(apart->first), apart->second}));
     }
     for (SpyreOpInterface op : ops)
       ++(op.getWorkDivision().getNumCores() > 1 ? numDivided : numSingleCore);
