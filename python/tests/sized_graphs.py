@@ -65,10 +65,13 @@ def shape_of(size, dims):
     return {(0,): (size, 70), (1,): (40, size), (0, 1): (size, size + 3)}[dims]
 
 
-def check_bits_of_one_size(function, dims, sizes, symbols=None, graphs=1):
+def check_bits_of_one_size(
+    function, dims, sizes, symbols=None, graphs=1, programs_each=1
+):
     """One program gives the bits of programs of one size, with poison in all that no
     element is in. It has as many ``symbols`` as sizes vary, unless some are divided;
-    Dynamo may have several ``graphs``, each with a program.
+    Dynamo may have several ``graphs``, each with a program, or with two where no plan
+    serves all sizes.
     """
     f = compiled(function, dynamic=None)
     before = len(compiled_parts())
@@ -77,7 +80,9 @@ def check_bits_of_one_size(function, dims, sizes, symbols=None, graphs=1):
         x = values(shape_of(size, dims), torch.float16, size, -1, 1)
         found[size] = x, run(f, x, dims=[(0, dim) for dim in dims])
     programs = parts_since(before)
-    assert [num_sizes(p) for p in programs] == [symbols or len(dims)] * graphs
+    assert [num_sizes(p) for p in programs] == [symbols or len(dims)] * (
+        graphs * programs_each
+    )
     assert len({p.name for p in programs}) == graphs
     for size, (x, actual) in found.items():
         expected = of_one_size(function, x)

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from inputs import values
 from numerics import assert_like_oracle, compiled, oracle
+from torch_spyre.compile_backend import compiled_parts
+from torch_spyre.frontend import cache
 
 
 def test_few_rows_of_a_long_sum():
@@ -100,6 +102,69 @@ def test_one_plan_for_few_rows_and_many(function, columns, sizes):
         own_seconds, own_bytes = cost(one_size, rows(size))
         assert seconds < 1.15 * own_seconds, size
         assert size_in_bytes < 1.15 * own_bytes, size
+
+
+def largest_of_columns(x):
+    return x.argmax(0)
+
+
+@pytest.mark.parametrize(
+    ("function", "columns", "sizes", "most_bytes"),
+    [
+        (largest_of_columns, 1024, (22, 128, 129, 497, 2, 300), 1.15),
+        (attention(2, 128, False), 768, (22, 250, 256, 257, 497, 300), 1.15),
+        # A program of one size shares sums of scores among cores, and reads less.
+        (attention(16, 128, True), 6144, (22, 250, 300, 497), 1.2),
+    ],
+    ids=["argmax", "2 heads", "16 heads"],
+)
+def test_two_plans_where_one_does_not_serve(function, columns, sizes, most_bytes):
+    """Few rows and many have a program each, and no more than these."""
+
+    def cost(f, x):
+        with torch.spyre.profiler.profile() as trace:
+            y = f(x).cpu()
+        host = x.cpu()
+        if function is largest_of_columns:
+            assert torch.equal(y, function(host))
+        else:
+            assert_like_oracle(
+                y, function(host.double()), oracle(function, host), f"s = {len(x)}"
+            )
+        return (
+            sum(k.predicted_seconds for k in trace.kernels),
+            sum(k.device_bytes_read + k.device_bytes_written for k in trace.kernels),
+        )
+
+    one_size = compiled(function, dynamic=False)
+    many = torch.compile(function, backend="spyre", dynamic=True)
+    programs = 0
+    for size in sizes:
+        x = values((size, columns), torch.float16, size, -1, 1).to("spyre")
+        torch._dynamo.mark_static(x, 1)
+        before = len(compiled_parts())
+        seconds, size_in_bytes = cost(many, x)
+        programs += len(compiled_parts()) - before
+        own_seconds, own_bytes = cost(one_size, x)
+        assert seconds < 1.15 * own_seconds, size
+        assert size_in_bytes < most_bytes * own_bytes, size
+    assert programs == 2
+
+
+def test_two_plans_from_the_cache(tmp_path, monkeypatch):
+    """What is on disk says, too, that sizes want two programs."""
+    monkeypatch.setenv("SPYRE_CACHE_DIR", str(tmp_path))
+    found = []
+    for _ in range(2):
+        cache.forget_loaded()
+        many = compiled(largest_of_columns, dynamic=True)
+        for size in (300, 22):
+            x = values((size, 1024), torch.float16, size, -1, 1).to("spyre")
+            torch._dynamo.mark_static(x, 1)
+            assert torch.equal(many(x).cpu(), largest_of_columns(x.cpu()))
+        found.append((len(compiled_parts()), len(list(tmp_path.rglob("*.spyre")))))
+    # The one for all sizes is there, but does not run.
+    assert found == [(2, 3), (2, 3)]
 
 
 @pytest.mark.parametrize("target", ["ktir", "superdsc"])

@@ -79,10 +79,11 @@ def test_prompts_of_any_length_in_a_cache_of_one(batch):
     for number, ((found, _), (alone, _), (exact, _)) in enumerate(results):
         allowed = 2 * rms(alone - exact) + 1e-6
         assert rms(found - exact) <= allowed, number
-    # A token; a prompt of the second length; all others.
+    # A token; a prompt of the second length; all others, which may have one program
+    # for few rows and one for many.
     programs = [count for _, count in actual]
     assert sum(programs) <= 3
-    assert sum(programs[6:]) == 0
+    assert sum(programs[6:]) <= 1
 
 
 class Grouped(nn.Module):

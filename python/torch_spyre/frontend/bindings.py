@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy
 import torch
+from torch.fx import Node
 from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from torch_spyre import _C
@@ -22,6 +23,7 @@ from torch_spyre.frontend.quotients import (
     without_quotients,
 )
 from torch_spyre.frontend.size_classes import (
+    FIRST_CLASS,
     LEAST,
     SYMBOLIC,
     Size,
@@ -81,6 +83,8 @@ class Binding:
         self._stands: dict[sympy.Symbol, Any] = {}
         self._numbers: dict[sympy.Symbol, int] = {}
         self._may_narrow = True
+        #: Whether one symbol has a part of the sizes that share a program otherwise.
+        self._is_apart = False
         #: Quotients of sizes that are symbols of the program, too, behind the others:
         #: which one each is, what is divided, and by what. Nothing but their values
         #: says how they depend on others.
@@ -490,6 +494,25 @@ class Binding:
             -(-least // step) * step, most // step * step, step
         )
 
+    def keep_apart(self, number: int, size: int) -> bool:
+        """Keeps to the sizes of an own symbol up to one, or beyond it, as in the call:
+        once, and where no other symbol follows from it. False if it does not. Of larger
+        classes all sizes have one program: there, what a kernel takes at the least is
+        little of the time.
+        """
+        if self._is_apart or self._cuts or self._quotients:
+            return False
+        if number >= len(self.classes):
+            return False
+        sizes = self.classes[number]
+        if sizes.most > FIRST_CLASS or not sizes.least < size < sizes.most - 1:
+            return False
+        is_beyond = self.hints[number] > size
+        least, most = (size + 1, sizes.most) if is_beyond else (sizes.least, size)
+        self._keep(number, least, most)
+        self._is_apart = True
+        return True
+
     def _is_reached(self, expr: Any) -> bool:
         """Whether an expression is at least 0 at all sizes of the ranges."""
         least: Any = 0
@@ -516,6 +539,18 @@ def products_in(metas: Iterable[Any]) -> Iterator[Any]:
                         expr = size.node.expr
                         if expr.is_Mul and len(expr.free_symbols) > 1:
                             yield size
+
+
+def paddings_in(nodes: Iterable[Node], metas: Mapping[Node, Any]) -> Iterator[Any]:
+    """Numbers computed from sizes by which tensors are padded, or cropped where these
+    are negative.
+    """
+    for node in nodes:
+        if node.target is torch.ops.aten.constant_pad_nd.default:
+            for amount in node.args[1]:  # type: ignore[union-attr]
+                value = metas[amount] if isinstance(amount, Node) else amount
+                if isinstance(value, torch.SymInt):
+                    yield value
 
 
 def _sizes_in(meta: Any) -> Iterator[Any]:

@@ -17,7 +17,7 @@ LEAST = 2
 #: Of each symbol, the largest size of the first class of its sizes, and how much
 #: larger that of the next one is. Plans are made for the largest size: one that is far
 #: too large for a call would keep intermediates out of LX that then fit.
-_FIRST_CLASS = 512
+FIRST_CLASS = 512
 _CLASS_FACTOR = 8
 
 #: A size, or one that depends on symbols.
@@ -64,7 +64,7 @@ class Symbol:
         """The class of a size; None for those beyond the range."""
         if size < LEAST:
             return SizeClass(size, size)
-        low, high = LEAST, _FIRST_CLASS
+        low, high = LEAST, FIRST_CLASS
         while size > high:
             low, high = high + 1, high * _CLASS_FACTOR
         if self.most is not None:

@@ -26,7 +26,7 @@ from torch_spyre.frontend import (
     listing,
     trace,
 )
-from torch_spyre.frontend.bindings import Binding, products_in
+from torch_spyre.frontend.bindings import Binding, paddings_in, products_in
 from torch_spyre.frontend.homes import (
     Straddle,
     home_as_traced,
@@ -316,7 +316,7 @@ class SizedStep(CompiledStep):
         for binding in (apart, equal):
             if not divide(binding):
                 return
-            for padding in self._paddings():
+            for padding in paddings_in(self.nodes, self.metas):
                 binding.keep_sign(padding)
             binding.keep_batches(self.metas.values())
             binding.narrow(self.metas.values(), parts)
@@ -345,17 +345,6 @@ class SizedStep(CompiledStep):
         varying = self.symbols.by_size(sizes, self.symbols.all() - unchanged)
         if 1 < len(varying) <= _MOST_FIXED_ALONE:
             yield from varying
-
-    def _paddings(self) -> Iterator[Any]:
-        """Numbers computed from sizes by which tensors are padded, or cropped where
-        these are negative.
-        """
-        for node in self.nodes:
-            if node.target is torch.ops.aten.constant_pad_nd.default:
-                for amount in node.args[1]:
-                    value = self.metas[amount] if isinstance(amount, Node) else amount
-                    if isinstance(value, torch.SymInt):
-                        yield value
 
     def _stepped_bindings(
         self, sizes: tuple[int, ...]
@@ -464,6 +453,10 @@ class SizedStep(CompiledStep):
             options["dump_dir"] = str(kept.folder)
         with cache.counted():
             graph = cache.load_or_compile(importer.builder, options)
+        # What grows has room for all sizes, and so one program.
+        grows = growing or growths.fresh or rooms
+        if not grows and graph.sizes_apart and binding.keep_apart(*graph.sizes_apart):
+            return self._make_program(inputs, kind, binding, actual_sizes, growths)
         trace.write_artifacts(self.name, graph, self.nodes, self.compile_id)
         listing.offer(self.name, graph)
         if kept is not None:
