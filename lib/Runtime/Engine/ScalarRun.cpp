@@ -258,11 +258,6 @@ static void runChain(Core &core, const ScalarProgram &program,
   ChainSteps chain(op, frame, core.ieee);
   int last = op[op->chain - 1].dst;
   void *result = placeOf(core, program, frame, last);
-  if (frame.hasRows && readsByRows(op, frame))
-    return kernels().chainOfRows(
-        static_cast<const float *>(frame.ptr[op->a]), frame.step[op->a],
-        rowStrideOf(frame, op->a), chain.steps, op->chain, result, frame.rows,
-        frame.columns, roundingOfChain(op, core.ieee), frame.codes == last);
   if (frame.codes == last)
     return kernels().chainToCodes(static_cast<const float *>(frame.ptr[op->a]),
                                   frame.step[op->a], chain.steps, op->chain,
@@ -275,6 +270,18 @@ static void runChain(Core &core, const ScalarProgram &program,
                   frame.step[op->a], chain.steps, op->chain,
                   static_cast<float *>(result), n,
                   roundingOfChain(op, core.ieee), &core.readAhead);
+}
+
+/// runChain() for a chain that reads a register by rows.
+static void runChainOfRows(Core &core, const ScalarProgram &program,
+                           const ScalarOp *op, ScalarFrame &frame) {
+  ChainSteps chain(op, frame, core.ieee);
+  int last = op[op->chain - 1].dst;
+  void *result = placeOf(core, program, frame, last);
+  kernels().chainOfRows(
+      static_cast<const float *>(frame.ptr[op->a]), frame.step[op->a],
+      rowStrideOf(frame, op->a), chain.steps, op->chain, result, frame.rows,
+      frame.columns, roundingOfChain(op, core.ieee), frame.codes == last);
 }
 
 /// Runs the chain that `op` begins, if it is one, and the exponential of it.
@@ -508,7 +515,7 @@ void spyre::runtime::runProgram(Core &core, const ScalarProgram &program,
     OpOnBlock step(core, op, frame);
     step.count = n;
     if (frame.hasRows && op.chain != 0 && readsByRows(&op, frame)) {
-      runChain(core, program, &op, frame, n);
+      runChainOfRows(core, program, &op, frame);
       at += op.chain - 1;
       continue;
     }

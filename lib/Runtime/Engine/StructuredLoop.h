@@ -86,8 +86,6 @@ public:
   /// Writes the result to a prepared tile of device memory as it is computed,
   /// if that is possible; the loop must be one that fuseLoops() may move.
   bool runInto(Core &core, const TileVal &tile) const;
-  bool copyCodes(Core &core, const TileVal &tile,
-                 const TileVal::StridedPart &part) const;
   /// Runs the loops of a store (LoopRows.cpp) row by row, if that is possible.
   /// The last one writes its result to the prepared tile.
   static bool runByRows(Core &core, const std::vector<RowLoop> &loops,
@@ -139,6 +137,9 @@ private:
   /// Makes a reduction read the codes of its deferred input where they are, if
   /// that gives the same bits.
   bool takeCodes(Core &core, Nest &nest) const;
+  /// runInto() of a loop that only moves codes; `part` is the whole tile.
+  bool copyCodes(Core &core, const TileVal &tile,
+                 const TileVal::StridedPart &part) const;
   void loadDeferred(Core &core, const LoopOperand &operand) const;
   /// The dimension of the operand whose coordinate is the index of loop `loop`.
   /// -1 if the operand does not depend on the loop, -2 if it does in another
