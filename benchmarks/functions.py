@@ -38,7 +38,7 @@ def causal(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-#: Functions and the sizes of their arguments; a pair is indices: (count, below).
+#: Functions and the sizes of their arguments; a slice is so many indices below its end.
 FUNCTIONS: dict[str, tuple[Function, list[tuple[int, ...] | slice]]] = {
     "softmax [4096, 1024]": (lambda x: torch.softmax(x, -1), [(4096, 1024)]),
     "layer_norm [1151, 8192]": (

@@ -58,6 +58,13 @@ SPYRE_INLINE void withOperation(const ChainStep &step, F f) {
   return f([](VF a, VF b) { return a - b; });
 }
 
+/// The first value of each operand: all of those that do not vary.
+SPYRE_INLINE void splatOperands(const ChainStep *steps, unsigned numSteps,
+                                VF (&uniform)[kMaxChain]) {
+  for (unsigned s = 0; s < numSteps; ++s)
+    uniform[s] = splat(*steps[s].x);
+}
+
 /// value[g] = op of value[g] and other(g).
 template <int N, class Other>
 SPYRE_INLINE void apply(const ChainStep &step, VF (&value)[N], Other other) {

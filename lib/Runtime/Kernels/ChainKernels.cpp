@@ -12,8 +12,7 @@ void chain(const float *x, size_t step, const ChainStep *steps,
            unsigned numSteps, float *result, size_t n, Rounding rounding,
            ReadAhead *ahead) {
   VF uniform[kMaxChain];
-  for (unsigned s = 0; s < numSteps; ++s)
-    uniform[s] = splat(*steps[s].x);
+  splatOperands(steps, numSteps, uniform);
   Operand first(x, step, n);
   dispatchRounding(rounding, [&](auto rounder) {
     GroupRounder<decltype(rounder)> groups;
@@ -40,6 +39,12 @@ void chain(const float *x, size_t step, const ChainStep *steps,
       storeTail(result + i, value, rest);
     }
   });
+}
+
+/// The codes of the first `rest` values.
+static SPYRE_INLINE void storeTail(uint16_t *out, VF value, size_t rest) {
+  VH codes = __builtin_convertvector(FormatDL16::encode(value), VH);
+  __builtin_memcpy(out, &codes, rest * sizeof(uint16_t));
 }
 
 /// The codes of what `compute(i, value)` makes, which is not rounded, of points
@@ -92,8 +97,7 @@ static __attribute__((noinline)) void
 makeChainCodes(const float *x, size_t step, const ChainStep *steps,
                unsigned numSteps, uint16_t *out, size_t n, ReadAhead *ahead) {
   VF uniform[kMaxChain];
-  for (unsigned s = 0; s < numSteps; ++s)
-    uniform[s] = splat(*steps[s].x);
+  splatOperands(steps, numSteps, uniform);
   Operand first(x, step, n);
   size_t i;
   if (numSteps == 1) {
@@ -109,11 +113,9 @@ makeChainCodes(const float *x, size_t step, const ChainStep *steps,
   }
   for (; i < n; i += kLanes) {
     size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
-    VH codes = __builtin_convertvector(
-        FormatDL16::encode(
-            chainTail(first, steps, numSteps, uniform, i, rest, FormatDL16())),
-        VH);
-    __builtin_memcpy(out + i, &codes, rest * sizeof(uint16_t));
+    VF value =
+        chainTail(first, steps, numSteps, uniform, i, rest, FormatDL16());
+    storeTail(out + i, value, rest);
   }
 }
 
@@ -140,8 +142,7 @@ runRows(const float *x, size_t step, ptrdiff_t rowStride,
   GroupRounder<Format> groups;
   for (size_t row = 0; row < rows; ++row, out += columns) {
     VF uniform[kMaxChain];
-    for (unsigned s = 0; s < numSteps; ++s)
-      uniform[s] = splat(*steps[s].x);
+    splatOperands(steps, numSteps, uniform);
     Operand first(x, step, columns);
     size_t i = 0;
     for (; i + count <= columns; i += count) {
@@ -158,12 +159,7 @@ runRows(const float *x, size_t step, ptrdiff_t rowStride,
     for (; i < columns; i += kLanes) {
       size_t rest = columns - i < size_t(kLanes) ? columns - i : size_t(kLanes);
       VF value = chainTail(first, steps, numSteps, uniform, i, rest, rounder);
-      if constexpr (makesCodes) {
-        VH codes = __builtin_convertvector(FormatDL16::encode(value), VH);
-        __builtin_memcpy(out + i, &codes, rest * sizeof(uint16_t));
-      } else {
-        storeTail(out + i, value, rest);
-      }
+      storeTail(out + i, value, rest);
     }
     x += rowStride;
     for (unsigned s = 0; s < numSteps; ++s)
@@ -228,8 +224,7 @@ runExpOfChain(const float *x, size_t step, const ChainStep *steps,
               unsigned numSteps, float *result, size_t n, float *sum,
               ReadAhead *ahead) {
   VF uniform[kMaxChain];
-  for (unsigned s = 0; s < numSteps; ++s)
-    uniform[s] = splat(*steps[s].x);
+  splatOperands(steps, numSteps, uniform);
   Operand first(x, step, n);
   GroupRounder<FormatDL16> groups;
   Prefetcher prefetcher(ahead);

@@ -228,8 +228,7 @@ void sumChain(const float *x, size_t step, const ChainStep *steps,
               unsigned numSteps, size_t n, Rounding rounding, float *acc,
               ReadAhead *ahead) {
   VF uniform[kMaxChain];
-  for (unsigned s = 0; s < numSteps; ++s)
-    uniform[s] = splat(*steps[s].x);
+  splatOperands(steps, numSteps, uniform);
   Operand first(x, step, n);
   dispatchRounding(rounding, [&](auto rounder) {
     Chain<SumOp> partial[kRegisters];
@@ -278,12 +277,10 @@ struct ChainAndSum {
               unsigned numSumSteps, size_t n)
       : first(x, step, n), steps(steps), numSteps(numSteps), result(result),
         sumSteps(sumSteps), numSumSteps(numSumSteps) {
-    for (unsigned s = 0; s < numSteps; ++s)
-      uniform[s] = splat(*steps[s].x);
-    for (unsigned s = 0; s < numSumSteps; ++s) {
-      sumUniform[s] = splat(*sumSteps[s].x);
+    splatOperands(steps, numSteps, uniform);
+    splatOperands(sumSteps, numSumSteps, sumUniform);
+    for (unsigned s = 0; s < numSumSteps; ++s)
       isResult[s] = sumSteps[s].step && sumSteps[s].x == result;
-    }
     unroll<kRegisters>(
         [&](auto r) { partial[r].begin(splat(SumOp::identity)); });
   }

@@ -14,23 +14,21 @@ static SPYRE_INLINE void computeGroup(F f, const float *x,
 }
 
 namespace {
+/// With `ToDL16`, exp() that is rounded to DL16 then: what becomes zero is no
+/// subnormal float before, for which a processor takes much longer.
+template <bool ToDL16>
 struct Exp {
-  SPYRE_INLINE VF operator()(VF x) const { return expV(x); }
-};
-/// exp() that is rounded to DL16 then. What becomes zero is no subnormal float
-/// before, for which a processor takes much longer.
-struct ExpToDL16 {
   SPYRE_INLINE VF operator()(VF x) const {
     constexpr float zero = -60.0f;
-    return expV(select(x < zero, splat(zero), x));
+    return expV(ToDL16 ? select(x < zero, splat(zero), x) : x);
   }
 };
 } // namespace
 
 /// Most results are normal numbers.
-template <class F>
-static SPYRE_INLINE void computeExpGroup(F f, const float *x,
-                                         VF (&value)[kGroup]) {
+template <bool ToDL16>
+static SPYRE_INLINE void computeGroup(Exp<ToDL16> f, const float *x,
+                                      VF (&value)[kGroup]) {
   VU largest = {};
   for (int g = 0; g < kGroup; ++g) {
     value[g] = load<VF>(x + g * kLanes);
@@ -40,15 +38,6 @@ static SPYRE_INLINE void computeExpGroup(F f, const float *x,
   bool isNormal = !mayHold(largest > bitsAs<VU>(splat(kExpNormal)));
   for (VF &v : value)
     v = isNormal ? expNormal(v) : f(v);
-}
-
-static SPYRE_INLINE void computeGroup(Exp f, const float *x,
-                                      VF (&value)[kGroup]) {
-  computeExpGroup(f, x, value);
-}
-static SPYRE_INLINE void computeGroup(ExpToDL16 f, const float *x,
-                                      VF (&value)[kGroup]) {
-  computeExpGroup(f, x, value);
 }
 
 /// One loop per operation and rounding; kept out of line so that the switch
@@ -140,8 +129,8 @@ void unary(UnaryOp op, const float *x, float *result, size_t n,
     SPYRE_UNARY(Trunc, truncV(v))
   case UnaryOp::Exp:
     if (rounding == Rounding::DL16)
-      return runGroups(x, result, n, rounding, ExpToDL16());
-    return runGroups(x, result, n, rounding, Exp());
+      return runGroups(x, result, n, rounding, Exp<true>());
+    return runGroups(x, result, n, rounding, Exp<false>());
   case UnaryOp::Copy:
     return roundFloat(x, result, n, rounding);
   }

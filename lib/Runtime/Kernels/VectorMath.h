@@ -187,12 +187,19 @@ SPYRE_INLINE VD expm1Reduced(VD r) {
 
 constexpr double kLn2 = 0.69314718055994531;
 
-SPYRE_INLINE VD expm1D(VD x) {
+/// exp(x) = scale * exp(r), with a power of two and |r| <= ln(2) / 2.
+struct ReducedExpD {
+  VD scale, r;
+};
+SPYRE_INLINE ReducedExpD reduceExpD(VD x) {
   x = clampD(x, -200.0, 200.0);
   VD shifted = x * (1.0 / kLn2) + kRoundMagicD;
-  VD r = x - (shifted - kRoundMagicD) * kLn2;
-  VD scale = powerOfTwo(shifted);
-  return scale * expm1Reduced(r) + (scale - 1.0);
+  return {powerOfTwo(shifted), x - (shifted - kRoundMagicD) * kLn2};
+}
+
+SPYRE_INLINE VD expm1D(VD x) {
+  ReducedExpD e = reduceExpD(x);
+  return e.scale * expm1Reduced(e.r) + (e.scale - 1.0);
 }
 
 SPYRE_INLINE VD exp2D(VD x) {
@@ -203,10 +210,8 @@ SPYRE_INLINE VD exp2D(VD x) {
 }
 
 SPYRE_INLINE VD expD(VD x) {
-  x = clampD(x, -200.0, 200.0);
-  VD shifted = x * (1.0 / kLn2) + kRoundMagicD;
-  VD r = x - (shifted - kRoundMagicD) * kLn2;
-  return powerOfTwo(shifted) * (expm1Reduced(r) + 1.0);
+  ReducedExpD e = reduceExpD(x);
+  return e.scale * (expm1Reduced(e.r) + 1.0);
 }
 
 SPYRE_INLINE VF expm1V(VF x) {
