@@ -145,9 +145,10 @@ static void packPanel(float *panel, size_t width, size_t depth, size_t columns,
     for (; j + kLanes <= columns; j += kLanes) {
       const float *source = b + ptrdiff_t(j) * colStride;
       size_t p = 0;
-      for (; p + kLanes <= depth; p += kLanes)
-        transposeSquare(panel + p * width + j, ptrdiff_t(width), source + p,
-                        colStride);
+      constexpr size_t pieceDepth = kQuarterLanes<float>;
+      for (; p + pieceDepth <= depth; p += pieceDepth)
+        transposeBlock<kQuarters>(panel + p * width + j, ptrdiff_t(width),
+                                  source + p, colStride);
       for (; p < depth; ++p)
         for (size_t i = 0; i < size_t(kLanes); ++i)
           panel[p * width + j + i] =

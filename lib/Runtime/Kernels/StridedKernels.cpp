@@ -138,24 +138,34 @@ struct StoreBool {
 
 } // namespace
 
+/// Rows from r on, as many whole blocks as there are; returns the row after.
+template <int Quarters, class T>
+static SPYRE_INLINE size_t transposeBlocks(T *dst, ptrdiff_t dstStride,
+                                           const T *src, ptrdiff_t srcStride,
+                                           size_t r, size_t rows,
+                                           size_t columns) {
+  constexpr size_t width = kQuarterLanes<T>, height = Quarters * width;
+  for (; r + height <= rows; r += height) {
+    size_t c = 0;
+    for (; c + width <= columns; c += width)
+      transposeBlock<Quarters>(dst + ptrdiff_t(c) * dstStride + r, dstStride,
+                               src + ptrdiff_t(r) * srcStride + c, srcStride);
+    for (; c < columns; ++c)
+      for (size_t i = r; i < r + height; ++i)
+        dst[ptrdiff_t(c) * dstStride + ptrdiff_t(i)] =
+            src[ptrdiff_t(i) * srcStride + ptrdiff_t(c)];
+  }
+  return r;
+}
+
 /// dst[c * dstStride + r] = src[r * srcStride + c].
 template <class T>
 static SPYRE_INLINE void transpose(T *dst, ptrdiff_t dstStride, const T *src,
                                    ptrdiff_t srcStride, size_t rows,
                                    size_t columns) {
-  size_t r = 0;
-  if constexpr (sizeof(T) == 4) {
-    for (; r + kLanes <= rows; r += kLanes) {
-      size_t c = 0;
-      for (; c + kLanes <= columns; c += kLanes)
-        transposeSquare(dst + ptrdiff_t(c) * dstStride + r, dstStride,
-                        src + ptrdiff_t(r) * srcStride + c, srcStride);
-      for (; c < columns; ++c)
-        for (size_t i = r; i < r + kLanes; ++i)
-          dst[ptrdiff_t(c) * dstStride + ptrdiff_t(i)] =
-              src[ptrdiff_t(i) * srcStride + ptrdiff_t(c)];
-    }
-  }
+  size_t r = transposeBlocks<kQuarters>(dst, dstStride, src, srcStride, 0, rows,
+                                        columns);
+  r = transposeBlocks<1>(dst, dstStride, src, srcStride, r, rows, columns);
   for (size_t c = 0; c < columns; ++c)
     for (size_t i = r; i < rows; ++i)
       dst[ptrdiff_t(c) * dstStride + ptrdiff_t(i)] =
