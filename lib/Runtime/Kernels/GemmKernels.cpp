@@ -31,6 +31,9 @@ constexpr int kMaxVectors = 8;
 // Floats of a packed panel: two thirds of a first-level cache.
 constexpr size_t kPanelFloats = 8192;
 
+// Panels from one row of B to the next that lies near.
+constexpr size_t kNearPanels = 4;
+
 namespace {
 /// B is floats, or DL16 codes.
 template <class Element>
@@ -202,7 +205,15 @@ void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
     return;
   alignas(64) float panel[kPanelFloats];
   const size_t fullWidth = size_t(panelVectors(m)) * kLanes;
-  const size_t maxDepth = kPanelFloats / fullWidth;
+  // Reading rows of B that lie far apart pays off for few rows of A only. Near
+  // ones are read where they are, fewer at once: what lies between them takes
+  // room in the cache, too.
+  const bool hasManyRows = m > 4 * kMaxRows;
+  const bool isNear = colStrideB == 1 && rowStrideB > 0 &&
+                      rowStrideB <= ptrdiff_t(kNearPanels * fullWidth);
+  const bool isWide = hasManyRows && isNear && size_t(rowStrideB) > fullWidth;
+  const size_t maxDepth =
+      kPanelFloats / (isWide ? size_t(rowStrideB) : fullWidth);
 
   // A part of the rows of A stays in the second-level cache for all panels.
   for (size_t p = 0; p < k; p += maxDepth) {
@@ -220,9 +231,7 @@ void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
       size_t vectors = (columns + kLanes - 1) / kLanes;
       size_t width = vectors * kLanes;
       bool isPartial = columns != width;
-      // Reading rows of B that lie far apart pays off for few rows of A only.
-      bool isPacked = isPartial || colStrideB != 1 ||
-                      (m > 4 * kMaxRows && rowStrideB != ptrdiff_t(width));
+      bool isPacked = isPartial || colStrideB != 1 || (hasManyRows && !isNear);
       args.b = b + ptrdiff_t(p) * rowStrideB + ptrdiff_t(j) * colStrideB;
       args.rowStrideB = rowStrideB;
       if (isPacked) {
