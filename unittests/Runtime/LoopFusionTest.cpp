@@ -412,3 +412,126 @@ func.func @f(%x: index, %z: index) {
   for (int i = 0; i < rows * columns; ++i)
     ASSERT_EQ(at(z)[i], (30 - valueOf(i)) * 30) << i;
 }
+
+namespace {
+/// Runs a program with two arguments on `space` codes, which are their numbers;
+/// the arguments are `from` and `to`.
+std::vector<uint16_t> runOnNumbers(const std::string &text, int space, int from,
+                                   int to, CheckLevel check) {
+  auto program = loadProgramBytes(text, {}, "codes.mlir");
+  DeviceMemory memory;
+  uint64_t base = memory.allocate(uint64_t(space) * 2);
+  auto *codes = reinterpret_cast<uint16_t *>(memory.at(base));
+  for (int i = 0; i < space; ++i)
+    codes[i] = uint16_t(i % 0x7fff);
+  auto start = int64_t(base / 2);
+  RunOptions options;
+  options.check = check;
+  program->run(memory, {start + from, start + to}, options);
+  return std::vector<uint16_t>(codes, codes + space);
+}
+} // namespace
+
+// Rows of sticks become columns of sticks; sizes that fill no stick, and one
+// that takes some of what it reads.
+TEST(MovedCodes, ToOtherSticks) {
+  for (auto [rows, columns] :
+       {std::pair(256, 128), std::pair(65, 130), std::pair(1, 70),
+        std::pair(70, 1), std::pair(129, 63)}) {
+    int rowSticks = (rows + 63) / 64, columnSticks = (columns + 63) / 64;
+    int fromSize = columnSticks * rows * 64, toSize = rowSticks * columns * 64;
+    auto view = [](const char *name, int sticks, int count) {
+      std::string sizes =
+          std::to_string(sticks) + ", " + std::to_string(count) + ", 64";
+      return "  %" + std::string(name) + "v = ktdp.construct_memory_view %" +
+             name + ", sizes: [" + sizes + "], strides: [" +
+             std::to_string(count * 64) +
+             ", 64, 1] {coordinate_set = affine_set<(s, i, l) : (s >= 0, -s "
+             "+ " +
+             std::to_string(sticks - 1) + " >= 0, i >= 0, -i + " +
+             std::to_string(count - 1) +
+             " >= 0, l >= 0, -l + 63 >= 0)>, memory_space = "
+             "#ktdp.memory_space<global>} : memref<" +
+             std::to_string(sticks) + "x" + std::to_string(count) +
+             "x64xf16>\n";
+    };
+    std::string shape = std::to_string(rows) + "x" + std::to_string(columns);
+    auto tile = [&](const char *name, const char *stick, const char *other,
+                    int sticks, int count) {
+      return "  %" + std::string(name) +
+             "t = ktdp.construct_indirect_access_tile "
+             "intermediate_variables(%i, %j) %" +
+             name + "v[(%" + stick + " floordiv 64), (%" + other + "), (%" +
+             stick +
+             " mod 64)] {variables_space_order = #order, variables_space_set = "
+             "#set} : memref<" +
+             std::to_string(sticks) + "x" + std::to_string(count) +
+             "x64xf16> -> !ktdp.access_tile<" + shape + "xindex>\n";
+    };
+    std::string tensor = "tensor<" + shape + "xf16>";
+    std::string text =
+        "#set = affine_set<(i, j) : (i >= 0, -i + " + std::to_string(rows - 1) +
+        " >= 0, j >= 0, -j + " + std::to_string(columns - 1) +
+        " >= 0)>\n#order = affine_map<(i, j) -> (i, j)>\n"
+        "func.func @f(%x: index, %z: index) {\n" +
+        view("x", columnSticks, rows) + view("z", rowSticks, columns) +
+        tile("x", "j", "i", columnSticks, rows) +
+        tile("z", "i", "j", rowSticks, columns) +
+        "  %a = ktdp.load %xt : !ktdp.access_tile<" + shape + "xindex> -> " +
+        tensor + "\n  %e = tensor.empty() : " + tensor +
+        "\n  %r = linalg.generic {indexing_maps = [#order, #order], "
+        "iterator_types = [\"parallel\", \"parallel\"]} ins(%a : " +
+        tensor + ") outs(%e : " + tensor + R"() {
+  ^bb0(%p: f16, %o: f16):
+    %w = arith.extf %p : f16 to f32
+    %v = arith.truncf %w : f32 to f16
+    linalg.yield %v : f16
+  } -> )" +
+        tensor + "\n  ktdp.store %r, %zt : " + tensor + ", !ktdp.access_tile<" +
+        shape + "xindex>\n  return\n}\n";
+    for (int to : {fromSize, fromSize - 64, 0})
+      for (CheckLevel check :
+           {CheckLevel::None, CheckLevel::Bounds, CheckLevel::Full}) {
+        int space = fromSize + toSize;
+        std::vector<uint16_t> found = runOnNumbers(text, space, 0, to, check);
+        std::vector<uint16_t> expected(static_cast<size_t>(space));
+        for (int i = 0; i < space; ++i)
+          expected[size_t(i)] = uint16_t(i % 0x7fff);
+        for (int i = 0; i < rows; ++i)
+          for (int j = 0; j < columns; ++j)
+            expected[size_t(to + (i / 64 * columns + j) * 64 + i % 64)] =
+                uint16_t(((j / 64 * rows + i) * 64 + j % 64) % 0x7fff);
+        ASSERT_EQ(found, expected) << shape << " to " << to;
+      }
+  }
+}
+
+// A row of a tile that is no loop's.
+TEST(MovedCodes, FromAConstantRow) {
+  std::string text = R"(
+#rows = affine_set<(r, c) : (r >= 0, -r + 3 >= 0, c >= 0, -c + 4095 >= 0)>
+#row = affine_set<(c) : (c >= 0, -c + 4095 >= 0)>
+#order = affine_map<(r, c) -> (r, c)>
+#second = affine_map<(c) -> (2, c)>
+#id = affine_map<(c) -> (c)>
+func.func @f(%x: index, %z: index) {
+  %c0 = arith.constant 0 : index
+  %xv = ktdp.construct_memory_view %x, sizes: [4, 4096], strides: [4096, 1] {coordinate_set = #rows, memory_space = #ktdp.memory_space<global>} : memref<4x4096xf16>
+  %zv = ktdp.construct_memory_view %z, sizes: [4096], strides: [1] {coordinate_set = #row, memory_space = #ktdp.memory_space<global>} : memref<4096xf16>
+  %xt = ktdp.construct_access_tile %xv[%c0, %c0] {access_tile_set = #rows, access_tile_order = #order} : memref<4x4096xf16> -> !ktdp.access_tile<4x4096xindex>
+  %zt = ktdp.construct_access_tile %zv[%c0] {access_tile_set = #row, access_tile_order = #id} : memref<4096xf16> -> !ktdp.access_tile<4096xindex>
+  %a = ktdp.load %xt : !ktdp.access_tile<4x4096xindex> -> tensor<4x4096xf16>
+  %e = tensor.empty() : tensor<4096xf16>
+  %r = linalg.generic {indexing_maps = [#second, #id], iterator_types = ["parallel"]} ins(%a : tensor<4x4096xf16>) outs(%e : tensor<4096xf16>) {
+  ^bb0(%p: f16, %o: f16):
+    linalg.yield %p : f16
+  } -> tensor<4096xf16>
+  ktdp.store %r, %zt : tensor<4096xf16>, !ktdp.access_tile<4096xindex>
+  return
+}
+)";
+  std::vector<uint16_t> found =
+      runOnNumbers(text, 5 * 4096, 0, 4 * 4096, CheckLevel::Bounds);
+  for (int i = 0; i < 4096; ++i)
+    ASSERT_EQ(found[size_t(4 * 4096 + i)], 2 * 4096 + i);
+}

@@ -141,6 +141,9 @@ public:
   /// Returns false, and does nothing, if the tile is no list of runs of the
   /// view's elements in that order.
   bool loadCodes(uint8_t *to) const;
+  /// Copies codes of two bytes in row-major order from `from` to device memory.
+  /// Returns false, and does nothing, for the same tiles as loadCodes().
+  bool storeCodes(const uint8_t *from) const;
   /// Whether `dim` can be read in pieces: it is the outermost in host memory
   /// and moves linearly in device memory.
   bool isStrip(int dim) const;
@@ -302,6 +305,10 @@ private:
   /// tile; `box`, first that of the linear loops, becomes each of them.
   template <typename Visit>
   void forEachBox(Box &box, Visit &&visit) const;
+  /// Whether the tile is runs of the view's elements in row-major order.
+  bool isMadeOfRuns() const {
+    return !isPartlyOutside && !plan->isEnumerated && !plan->denseInnermost;
+  }
   /// Calls visit(part) for what stridedParts() returns.
   template <typename Visit>
   void forEachStridedPart(Visit &&visit) const;

@@ -341,15 +341,29 @@ void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
 }
 
 bool TileVal::loadCodes(uint8_t *to) const {
-  if (isPartlyOutside || plan->isEnumerated || plan->denseInnermost)
+  if (!isMadeOfRuns())
     return false;
   Box box = linearBox();
+  auto *codes = reinterpret_cast<int16_t *>(to);
+  const auto *memory = reinterpret_cast<const int16_t *>(view.base);
   if (numElements > 0)
-    forEachBox(box, [&](int64_t memory, int64_t offset) {
-      kernels().copyInt16(reinterpret_cast<int16_t *>(to) + offset,
-                          box.tileStrides,
-                          reinterpret_cast<const int16_t *>(view.base) + memory,
+    forEachBox(box, [&](int64_t offset, int64_t position) {
+      kernels().copyInt16(codes + position, box.tileStrides, memory + offset,
                           box.memoryStrides, box.shape, box.rank);
+    });
+  return true;
+}
+
+bool TileVal::storeCodes(const uint8_t *from) const {
+  if (!isMadeOfRuns())
+    return false;
+  Box box = linearBox();
+  const auto *codes = reinterpret_cast<const int16_t *>(from);
+  auto *memory = reinterpret_cast<int16_t *>(view.base);
+  if (numElements > 0)
+    forEachBox(box, [&](int64_t offset, int64_t position) {
+      kernels().copyInt16(memory + offset, box.memoryStrides, codes + position,
+                          box.tileStrides, box.shape, box.rank);
     });
   return true;
 }

@@ -192,13 +192,12 @@ bool spyre::runtime::exceedsCaches(const ViewVal &view) {
   return bytes >= least && bytes < most;
 }
 
-/// Copies codes from device memory to it, if that is all that the loop does,
-/// and rows of the one are rows of the other.
-bool StructuredLoop::copyCodes(Core &core, const TileVal &tile,
-                               const TileVal::StridedPart &part) const {
-  if (!body.yieldsInput() || inputs.size() != 1 || inputs[0].elem != Elem::F16)
+/// Copies codes from device memory to it, if that is all that the loop does.
+bool StructuredLoop::copyCodes(Core &core, const TileVal &tile) const {
+  const LoopOperand &in = inputs[0], &out = outputs[0];
+  if (!body.yieldsInput() || inputs.size() != 1 || in.elem != Elem::F16)
     return false;
-  const TensorVal &t = core.tensors[inputs[0].use.slot];
+  const TensorVal &t = core.tensors[in.use.slot];
   if (t.deferredTile < 0)
     return false;
   const TileVal &source = core.tiles[t.deferredTile];
@@ -206,28 +205,48 @@ bool StructuredLoop::copyCodes(Core &core, const TileVal &tile,
   auto [firstStored, endStored] = tile.hostBytes();
   if (first < endStored && firstStored < end)
     return false;
-  std::optional<TileVal::StridedPart> from = source.onlyPart();
-  if (!from)
-    return tile.isDense() && inputs[0].map == outputs[0].map &&
-           source.loadCodes(const_cast<uint8_t *>(part.first));
+  if (copyRows(source, tile))
+    return true;
+  if (in.map != out.map ||
+      !std::equal(source.sizes, source.sizes + in.map.size(), tile.sizes))
+    return false;
+  if (tile.isDense() && source.loadCodes(tile.firstByte()))
+    return true;
+  Buffer *codes = core.pool->get(size_t(tile.numElements) * sizeof(uint16_t));
+  bool isDone =
+      source.loadCodes(codes->data()) && tile.storeCodes(codes->data());
+  core.pool->release(codes);
+  return isDone;
+}
+
+/// Copies one tile to the other, if rows of the one are rows of the other.
+bool StructuredLoop::copyRows(const TileVal &source,
+                              const TileVal &tile) const {
+  std::optional<TileVal::StridedPart> from = source.onlyPart(),
+                                      to = tile.onlyPart();
+  if (!from || !to || !tile.isApart(*to))
+    return false;
+  for (const MapResult &index : inputs[0].map)
+    if (index.terms.empty() && index.constant != 0)
+      return false;
   size_t shape[kMaxRank];
-  ptrdiff_t to[kMaxRank], strides[kMaxRank];
+  ptrdiff_t toStrides[kMaxRank], fromStrides[kMaxRank];
   bool hasRows = false;
   auto rank = static_cast<unsigned>(outputs[0].map.size());
   for (unsigned d = 0; d < rank; ++d) {
     int dim = dimOf(inputs[0], outputs[0].map[d].terms[0].first);
-    if (dim < -1)
+    if (dim < -1 || (dim >= 0 && source.sizes[dim] != tile.sizes[d]))
       return false;
     shape[d] = size_t(tile.sizes[d]);
-    to[d] = part.strides[d];
-    strides[d] = dim < 0 ? 0 : from->strides[dim];
-    hasRows |= shape[d] > 1 && to[d] == 1 && strides[d] == 1;
+    toStrides[d] = to->strides[d];
+    fromStrides[d] = dim < 0 ? 0 : from->strides[dim];
+    hasRows |= shape[d] > 1 && toStrides[d] == 1 && fromStrides[d] == 1;
   }
   if (!hasRows)
     return false;
   kernels().copyInt16(
-      reinterpret_cast<int16_t *>(const_cast<uint8_t *>(part.first)), to,
-      reinterpret_cast<const int16_t *>(from->first), strides, shape, rank);
+      reinterpret_cast<int16_t *>(const_cast<uint8_t *>(to->first)), toStrides,
+      reinterpret_cast<const int16_t *>(from->first), fromStrides, shape, rank);
   return true;
 }
 
@@ -235,11 +254,11 @@ bool StructuredLoop::runInto(Core &core, const TileVal &tile) const {
   if (outputs[0].elem != Elem::F16 || core.ieee || core.shadow ||
       core.numStacked > 1)
     return false;
+  if (copyCodes(core, tile))
+    return true;
   std::optional<TileVal::StridedPart> part = tile.onlyPart();
   if (!part || !tile.isApart(*part))
     return false;
-  if (copyCodes(core, tile, *part))
-    return true;
   for (const LoopOperand &in : inputs)
     loadDeferred(core, in); // might lie where the first results are written
   Nest nest;

@@ -137,9 +137,9 @@ private:
   /// Makes a reduction read the codes of its deferred input where they are, if
   /// that gives the same bits.
   bool takeCodes(Core &core, Nest &nest) const;
-  /// runInto() of a loop that only moves codes; `part` is the whole tile.
-  bool copyCodes(Core &core, const TileVal &tile,
-                 const TileVal::StridedPart &part) const;
+  /// runInto() of a loop that only moves codes.
+  bool copyCodes(Core &core, const TileVal &tile) const;
+  bool copyRows(const TileVal &source, const TileVal &tile) const;
   void loadDeferred(Core &core, const LoopOperand &operand) const;
   /// The dimension of the operand whose coordinate is the index of loop `loop`.
   /// -1 if the operand does not depend on the loop, -2 if it does in another
