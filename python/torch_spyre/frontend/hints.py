@@ -116,6 +116,11 @@ def name_tensor_dims(tensor: torch.Tensor, names: Iterable[str]) -> torch.Tensor
     return tensor
 
 
+def are_named() -> bool:
+    """Whether any dimension of any storage has a name."""
+    return bool(_names)
+
+
 def names_of(identity: int) -> tuple[tuple[tuple[str, int], ...], ...]:
     """The names given to a storage's dimensions; empty if there are none."""
     return _names.get(identity, ())

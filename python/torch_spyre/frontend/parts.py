@@ -82,6 +82,26 @@ class CompiledPart:
     dump: dump.PartDump | None = None
     #: Outputs that the next call may grow, and the dimensions.
     grown: list[tuple[int, int]] = field(default_factory=list)
+    #: What calls it, once there was a call that need not look at more.
+    program: Any = None  # _C.SizedProgram
+
+    def called_with(self, kind: InputKind, is_moved: bool) -> Any:
+        """What calls it with such inputs, and says if others are no such ones."""
+        if self.program is None:
+            inputs = [
+                (owner, spec.sizes, spec.strides, spec.offset, is_moved)
+                for owner, spec in zip(kind.owner, kind.specs, strict=True)
+            ]
+            self.program = _C.SizedProgram(
+                self.graph,
+                inputs,
+                self.results,
+                growing=[],
+                grown=self.grown,
+                fresh=[],
+                roomy=[],
+            )
+        return self.program
 
     def run(
         self,
@@ -156,6 +176,8 @@ class CompiledStep:
     )
     #: In place of this step, once a row has refused one of its nodes.
     cut: _Refused | None = None
+    #: What called the program of the last call.
+    program: Any = None  # _C.SizedProgram
     #: Whether inputs that have grown are grown in place.
     grows: bool = True
     #: Parts that grow inputs, as ``parts``, and which inputs they grow.
@@ -198,21 +220,30 @@ class CompiledStep:
 
     def _run(self, env: dict[Node, Any], values: list[torch.Tensor]) -> None:
         inputs = host_numbers.on_device(values)
+        is_moved = self._may_move()
+        # With a dump, or names of dimensions, there is more to look at.
+        is_plain = is_moved and not self._growths and not hints.are_named()
+        if is_plain and self.program is not None:
+            results = self.program.run(inputs, ())
+            if results is not None:
+                env.update(zip(self.outputs, results, strict=True))
+                return
         if self.grows and not is_for_superdsc(self.options):
             results = self._run_grown(inputs)
             if results is not None:
                 env.update(zip(self.outputs, results, strict=True))
                 return
-        is_moved = self._may_move()
         stay = [(0, 0)] * len(inputs)
         moves = _C.shift_views(inputs) if is_moved else stay
-        part = self._find_part(inputs, moves, is_moved)
+        kind, part = self._find_part(inputs, moves, is_moved)
         if isinstance(part, CompiledPart) and not part.stays_in_storages(moves):
             moves = stay
-            part = self._find_part(inputs, moves, is_moved)
+            kind, part = self._find_part(inputs, moves, is_moved)
         if isinstance(part, _Refused):
             return part.run(env)
         env.update(zip(self.outputs, part.run(inputs, moves), strict=True))
+        if is_plain:
+            self.program = part.called_with(kind, is_moved)
 
     def _may_move(self) -> bool:
         """Whether views of one storage at several places share programs.
@@ -294,9 +325,10 @@ class CompiledStep:
         inputs: Sequence[torch.Tensor],
         moves: Sequence[tuple[int, int]],
         is_moved: bool,
-    ) -> CompiledPart | _Refused:
+    ) -> tuple[InputKind, CompiledPart | _Refused]:
         """The part for inputs moved so, compiled if there is none."""
-        key = (is_moved, InputKind.of(inputs, [shift for shift, _ in moves]))
+        kind = InputKind.of(inputs, [shift for shift, _ in moves])
+        key = (is_moved, kind)
         part = self.parts.get(key)
         if part is None:
             with compiling:
@@ -306,7 +338,7 @@ class CompiledStep:
                     importer = begun[1] if begun and begun[0] == key else None
                     part = self._compile_or_split(key, importer)
                     self.parts[key] = part
-        return part
+        return kind, part
 
     def _compile_or_split(
         self, key: tuple[bool, InputKind], importer: Importer | None
