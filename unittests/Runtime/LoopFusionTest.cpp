@@ -414,96 +414,139 @@ func.func @f(%x: index, %z: index) {
 }
 
 namespace {
-/// Runs a program with two arguments on `space` codes, which are their numbers;
-/// the arguments are `from` and `to`.
-std::vector<uint16_t> runOnNumbers(const std::string &text, int space, int from,
-                                   int to, CheckLevel check) {
-  auto program = loadProgramBytes(text, {}, "codes.mlir");
+/// What a program with two arguments, `from` and `to`, leaves of codes that are
+/// given.
+std::vector<uint16_t> runOnCodes(const Program &program,
+                                 const std::vector<uint16_t> &codes, int from,
+                                 int to, CheckLevel check,
+                                 int64_t *numTables = nullptr) {
   DeviceMemory memory;
-  uint64_t base = memory.allocate(uint64_t(space) * 2);
-  auto *codes = reinterpret_cast<uint16_t *>(memory.at(base));
-  for (int i = 0; i < space; ++i)
-    codes[i] = uint16_t(i % 0x7fff);
+  uint64_t base = memory.allocate(uint64_t(codes.size()) * 2);
+  auto *stored = reinterpret_cast<uint16_t *>(memory.at(base));
+  std::copy(codes.begin(), codes.end(), stored);
   auto start = int64_t(base / 2);
   RunOptions options;
   options.check = check;
-  program->run(memory, {start + from, start + to}, options);
-  return std::vector<uint16_t>(codes, codes + space);
+  HostWork work = program.run(memory, {start + from, start + to}, options).host;
+  if (numTables)
+    *numTables += work.tables;
+  return std::vector<uint16_t>(stored, stored + codes.size());
+}
+
+std::vector<uint16_t> numbers(int count) {
+  std::vector<uint16_t> result(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i)
+    result[size_t(i)] = uint16_t(i % 0x7fff);
+  return result;
+}
+
+int numSticks(int elements) { return (elements + 63) / 64; }
+
+std::string setOf(const std::vector<std::pair<const char *, int>> &dims) {
+  std::string names, bounds;
+  for (auto [name, size] : dims) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+    bounds += (bounds.empty() ? "" : ", ") + std::string(name) + " >= 0, -" +
+              name + " + " + std::to_string(size - 1) + " >= 0";
+  }
+  return "affine_set<(" + names + ") : (" + bounds + ")>";
+}
+
+/// A program that reads a tile of sticks along columns, whose element %p
+/// becomes %v, and writes sticks along rows or columns.
+std::string turnSticks(int rows, int columns, const std::string &body,
+                       bool isTurned) {
+  std::string shape = std::to_string(rows) + "x" + std::to_string(columns);
+  std::string tile = "!ktdp.access_tile<" + shape + "xindex>";
+  std::string tensor = "tensor<" + shape + "xf16>";
+  auto access = [&](const std::string &name, bool isAlongRows) {
+    int sticks = numSticks(isAlongRows ? rows : columns);
+    int count = isAlongRows ? columns : rows;
+    std::string stick = isAlongRows ? "%i" : "%j";
+    std::string other = isAlongRows ? "%j" : "%i";
+    std::string type = "memref<" + std::to_string(sticks) + "x" +
+                       std::to_string(count) + "x64xf16>";
+    return "  %" + name + "v = ktdp.construct_memory_view %" + name +
+           ", sizes: [" + std::to_string(sticks) + ", " +
+           std::to_string(count) + ", 64], strides: [" +
+           std::to_string(count * 64) + ", 64, 1] {coordinate_set = " +
+           setOf({{"s", sticks}, {"i", count}, {"l", 64}}) +
+           ", memory_space = #ktdp.memory_space<global>} : " + type + "\n  %" +
+           name + "t = ktdp.construct_indirect_access_tile " +
+           "intermediate_variables(%i, %j) %" + name + "v[(" + stick +
+           " floordiv 64), (" + other + "), (" + stick +
+           " mod 64)] {variables_space_order = #order, variables_space_set = " +
+           setOf({{"i", rows}, {"j", columns}}) + "} : " + type + " -> " +
+           tile + "\n";
+  };
+  return "#order = affine_map<(i, j) -> (i, j)>\n"
+         "func.func @f(%x: index, %z: index) {\n" +
+         access("x", false) + access("z", isTurned) +
+         "  %a = ktdp.load %xt : " + tile + " -> " + tensor +
+         "\n  %e = tensor.empty() : " + tensor +
+         "\n  %r = linalg.generic {indexing_maps = [#order, #order], "
+         "iterator_types = [\"parallel\", \"parallel\"]} ins(%a : " +
+         tensor + ") outs(%e : " + tensor + ") {\n  ^bb0(%p: f16, %o: f16):\n" +
+         body + "\n    linalg.yield %v : f16\n  } -> " + tensor +
+         "\n  ktdp.store %r, %zt : " + tensor + ", " + tile + "\n  return\n}\n";
 }
 } // namespace
 
-// Rows of sticks become columns of sticks; sizes that fill no stick, and one
-// that takes some of what it reads.
+// Rows of sticks become columns of sticks; sizes that fill no stick, and places
+// that take some of what is read.
 TEST(MovedCodes, ToOtherSticks) {
   for (auto [rows, columns] :
        {std::pair(256, 128), std::pair(65, 130), std::pair(1, 70),
         std::pair(70, 1), std::pair(129, 63)}) {
-    int rowSticks = (rows + 63) / 64, columnSticks = (columns + 63) / 64;
-    int fromSize = columnSticks * rows * 64, toSize = rowSticks * columns * 64;
-    auto view = [](const char *name, int sticks, int count) {
-      std::string sizes =
-          std::to_string(sticks) + ", " + std::to_string(count) + ", 64";
-      return "  %" + std::string(name) + "v = ktdp.construct_memory_view %" +
-             name + ", sizes: [" + sizes + "], strides: [" +
-             std::to_string(count * 64) +
-             ", 64, 1] {coordinate_set = affine_set<(s, i, l) : (s >= 0, -s "
-             "+ " +
-             std::to_string(sticks - 1) + " >= 0, i >= 0, -i + " +
-             std::to_string(count - 1) +
-             " >= 0, l >= 0, -l + 63 >= 0)>, memory_space = "
-             "#ktdp.memory_space<global>} : memref<" +
-             std::to_string(sticks) + "x" + std::to_string(count) +
-             "x64xf16>\n";
-    };
-    std::string shape = std::to_string(rows) + "x" + std::to_string(columns);
-    auto tile = [&](const char *name, const char *stick, const char *other,
-                    int sticks, int count) {
-      return "  %" + std::string(name) +
-             "t = ktdp.construct_indirect_access_tile "
-             "intermediate_variables(%i, %j) %" +
-             name + "v[(%" + stick + " floordiv 64), (%" + other + "), (%" +
-             stick +
-             " mod 64)] {variables_space_order = #order, variables_space_set = "
-             "#set} : memref<" +
-             std::to_string(sticks) + "x" + std::to_string(count) +
-             "x64xf16> -> !ktdp.access_tile<" + shape + "xindex>\n";
-    };
-    std::string tensor = "tensor<" + shape + "xf16>";
-    std::string text =
-        "#set = affine_set<(i, j) : (i >= 0, -i + " + std::to_string(rows - 1) +
-        " >= 0, j >= 0, -j + " + std::to_string(columns - 1) +
-        " >= 0)>\n#order = affine_map<(i, j) -> (i, j)>\n"
-        "func.func @f(%x: index, %z: index) {\n" +
-        view("x", columnSticks, rows) + view("z", rowSticks, columns) +
-        tile("x", "j", "i", columnSticks, rows) +
-        tile("z", "i", "j", rowSticks, columns) +
-        "  %a = ktdp.load %xt : !ktdp.access_tile<" + shape + "xindex> -> " +
-        tensor + "\n  %e = tensor.empty() : " + tensor +
-        "\n  %r = linalg.generic {indexing_maps = [#order, #order], "
-        "iterator_types = [\"parallel\", \"parallel\"]} ins(%a : " +
-        tensor + ") outs(%e : " + tensor + R"() {
-  ^bb0(%p: f16, %o: f16):
+    auto program = loadProgramBytes(turnSticks(rows, columns, R"(
     %w = arith.extf %p : f16 to f32
-    %v = arith.truncf %w : f32 to f16
-    linalg.yield %v : f16
-  } -> )" +
-        tensor + "\n  ktdp.store %r, %zt : " + tensor + ", !ktdp.access_tile<" +
-        shape + "xindex>\n  return\n}\n";
+    %v = arith.truncf %w : f32 to f16)",
+                                               /*isTurned=*/true),
+                                    {}, "sticks.mlir");
+    int fromSize = numSticks(columns) * rows * 64;
+    std::vector<uint16_t> codes =
+        numbers(fromSize + numSticks(rows) * columns * 64);
     for (int to : {fromSize, fromSize - 64, 0})
       for (CheckLevel check :
            {CheckLevel::None, CheckLevel::Bounds, CheckLevel::Full}) {
-        int space = fromSize + toSize;
-        std::vector<uint16_t> found = runOnNumbers(text, space, 0, to, check);
-        std::vector<uint16_t> expected(static_cast<size_t>(space));
-        for (int i = 0; i < space; ++i)
-          expected[size_t(i)] = uint16_t(i % 0x7fff);
+        std::vector<uint16_t> expected = codes;
         for (int i = 0; i < rows; ++i)
           for (int j = 0; j < columns; ++j)
             expected[size_t(to + (i / 64 * columns + j) * 64 + i % 64)] =
-                uint16_t(((j / 64 * rows + i) * 64 + j % 64) % 0x7fff);
-        ASSERT_EQ(found, expected) << shape << " to " << to;
+                codes[size_t((j / 64 * rows + i) * 64 + j % 64)];
+        ASSERT_EQ(runOnCodes(*program, codes, 0, to, check), expected)
+            << rows << "x" << columns << " to " << to;
       }
   }
+}
+
+// --check=full computes each element.
+TEST(MovedCodes, AreLookedUpAsTheyAreComputed) {
+  const char *bodies[] = {"%v = math.tanh %p : f16", R"(
+    %w = arith.extf %p : f16 to f32
+    %t = math.erf %w : f32
+    %u = arith.mulf %t, %w : f32
+    %v = arith.truncf %u : f32 to f16)"};
+  constexpr int rows = 515, columns = 512, size = rows * columns;
+  std::vector<uint16_t> codes(2 * numSticks(rows) * 64 * columns);
+  for (size_t i = 0; i < codes.size(); ++i)
+    codes[i] = uint16_t(i);
+  for (const char *body : bodies)
+    for (bool isTurned : {false, true})
+      for (int to : {size, size - 64, 0}) {
+        auto program = loadProgramBytes(
+            turnSticks(rows, columns, body, isTurned), {}, "table.mlir");
+        int64_t numTables = 0;
+        std::vector<uint16_t> expected =
+            runOnCodes(*program, codes, 0, to, CheckLevel::Full, &numTables);
+        EXPECT_EQ(numTables, 0);
+        for (CheckLevel check : {CheckLevel::Bounds, CheckLevel::None}) {
+          ASSERT_EQ(runOnCodes(*program, codes, 0, to, check, &numTables),
+                    expected)
+              << body << " to " << to;
+          EXPECT_EQ(numTables, 1);
+        }
+      }
 }
 
 // A row of a tile that is no loop's.
@@ -530,8 +573,9 @@ func.func @f(%x: index, %z: index) {
   return
 }
 )";
+  auto program = loadProgramBytes(text, {}, "row.mlir");
   std::vector<uint16_t> found =
-      runOnNumbers(text, 5 * 4096, 0, 4 * 4096, CheckLevel::Bounds);
+      runOnCodes(*program, numbers(5 * 4096), 0, 4 * 4096, CheckLevel::Bounds);
   for (int i = 0; i < 4096; ++i)
     ASSERT_EQ(found[size_t(4 * 4096 + i)], 2 * 4096 + i);
 }

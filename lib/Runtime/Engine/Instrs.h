@@ -194,6 +194,8 @@ class StoreInstr : public Instr {
 public:
   /// The loop that makes the data and runs here (LoopFusion.cpp), or null.
   std::shared_ptr<const StructuredLoop> maker;
+  /// Of that loop, if it is one for a table.
+  std::shared_ptr<CodeTable> table;
   /// The loops that lead to it and run here, too, row by row, `maker` being the
   /// last (LoopRows.cpp).
   std::vector<RowLoop> rowLoops;

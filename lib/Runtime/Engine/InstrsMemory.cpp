@@ -380,7 +380,7 @@ void StoreInstr::run(Core &core) const {
         return;
       StructuredLoop::runDelayed(core, rowLoops);
     }
-    if (maker->runInto(core, t))
+    if (maker->runInto(core, t, table.get()))
       return;
     maker->run(core);
   }

@@ -232,6 +232,8 @@ static void moveIntoStore(const std::vector<std::unique_ptr<Instr>> &instrs,
   if (source.body.canFail() || !inputsLast(instrs, source, maker->second, at))
     return;
   store.maker = a.fused ? a.fused : std::make_shared<StructuredLoop>(a);
+  if (store.maker->inputs.size() == 1 && CodeTable::isFor(*store.maker))
+    store.table = std::make_shared<CodeTable>();
   if (mayStack) {
     a.isDelayed = true;
   } else {

@@ -192,29 +192,32 @@ bool spyre::runtime::exceedsCaches(const ViewVal &view) {
   return bytes >= least && bytes < most;
 }
 
-/// Copies codes from device memory to it, if that is all that the loop does.
-bool StructuredLoop::copyCodes(Core &core, const TileVal &tile) const {
+/// Moves codes from device memory to it, if that is all that the loop does, or
+/// what it makes of each, which `results` says.
+bool StructuredLoop::moveCodes(Core &core, const TileVal &tile,
+                               const uint16_t *results) const {
   const LoopOperand &in = inputs[0], &out = outputs[0];
-  if (!body.yieldsInput() || inputs.size() != 1 || in.elem != Elem::F16)
-    return false;
   const TensorVal &t = core.tensors[in.use.slot];
-  if (t.deferredTile < 0)
+  if (inputs.size() != 1 || in.elem != Elem::F16 || t.deferredTile < 0 ||
+      !(results || body.yieldsInput()))
     return false;
   const TileVal &source = core.tiles[t.deferredTile];
   auto [first, end] = source.hostBytes();
   auto [firstStored, endStored] = tile.hostBytes();
-  if (first < endStored && firstStored < end)
-    return false;
-  if (copyRows(source, tile))
+  bool isDirect = !results && (end <= firstStored || endStored <= first);
+  if (isDirect && copyRows(source, tile))
     return true;
   if (in.map != out.map ||
       !std::equal(source.sizes, source.sizes + in.map.size(), tile.sizes))
     return false;
-  if (tile.isDense() && source.loadCodes(tile.firstByte()))
+  if (isDirect && tile.isDense() && source.loadCodes(tile.firstByte()))
     return true;
-  Buffer *codes = core.pool->get(size_t(tile.numElements) * sizeof(uint16_t));
-  bool isDone =
-      source.loadCodes(codes->data()) && tile.storeCodes(codes->data());
+  auto numCodes = static_cast<size_t>(tile.numElements);
+  Buffer *codes = core.pool->get(numCodes * sizeof(uint16_t));
+  bool isRead = source.loadCodes(codes->data());
+  if (isRead && results)
+    kernels().lookUp(results, codes->data(), codes->data(), numCodes);
+  bool isDone = isRead && tile.storeCodes(codes->data());
   core.pool->release(codes);
   return isDone;
 }
@@ -250,11 +253,15 @@ bool StructuredLoop::copyRows(const TileVal &source,
   return true;
 }
 
-bool StructuredLoop::runInto(Core &core, const TileVal &tile) const {
+bool StructuredLoop::runInto(Core &core, const TileVal &tile,
+                             CodeTable *table) const {
   if (outputs[0].elem != Elem::F16 || core.ieee || core.shadow ||
       core.numStacked > 1)
     return false;
-  if (copyCodes(core, tile))
+  bool mayLookUp = table && core.tensors[inputs[0].use.slot].deferredTile >= 0;
+  if (moveCodes(core, tile,
+                mayLookUp ? table->find(core, *this, tile.numElements)
+                          : nullptr))
     return true;
   std::optional<TileVal::StridedPart> part = tile.onlyPart();
   if (!part || !tile.isApart(*part))

@@ -2,6 +2,7 @@
 //===- Stacks.cpp - Iterations of small kernels that run as one -----------===//
 
 #include "Stacks.h"
+#include "DenseRun.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,10 +21,6 @@ static constexpr int64_t kStackElements = 8192;
 // The most elements of a dense stack: these pass through the first-level cache
 // block by block. Several stacks are work for several threads.
 static constexpr int64_t kDenseElements = 65536;
-
-// So many points make it worth running a loop on all codes.
-static constexpr int64_t kCodes = 65536;
-static constexpr int64_t kWorthTable = 4 * kCodes;
 
 // The most stacks of a kernel. If there are more, the iterations are large or
 // differ much, and it is not worth keeping what is known of them.
@@ -296,7 +293,7 @@ bool KernelStacks::find(Core &probe, const Scalar *args) {
 bool KernelStacks::place(Core &probe, const Scalar *args) {
   if (!moveTo(*probe.memory, args))
     return false;
-  tabulate(probe);
+  findResults(probe);
   return true;
 }
 
@@ -324,41 +321,6 @@ void KernelStacks::run(Core &core, int64_t number) const {
   core.isStacked = false;
 }
 
-/// Loads `n` dense elements.
-static void loadRun(Elem elem, bool ieee, const uint8_t *src, void *dst,
-                    size_t n) {
-  const KernelTable &table = kernels();
-  ElementFormat format = elementFormat(elem, ieee);
-  const ptrdiff_t step = 1;
-  if (isFloat(elem))
-    table.loadFloatRun(format, src, static_cast<float *>(dst), n);
-  else if (isWide(elem))
-    table.loadInt64(format, static_cast<int64_t *>(dst), &step, src, &step, &n,
-                    1);
-  else
-    table.loadInt32(format, static_cast<int32_t *>(dst), &step, src, &step, &n,
-                    1);
-}
-
-/// Stores `n` dense elements; `from` is 0 if all have the first one's value.
-static void storeRun(Elem elem, bool ieee, const void *src, ptrdiff_t from,
-                     uint8_t *dst, size_t n) {
-  const KernelTable &table = kernels();
-  ElementFormat format = elementFormat(elem, ieee);
-  const ptrdiff_t step = 1;
-  if (isFloat(elem) && from == 1)
-    table.storeFloatRun(format, static_cast<const float *>(src), dst, n);
-  else if (isFloat(elem))
-    table.storeFloat(format, dst, &step, static_cast<const float *>(src), &from,
-                     &n, 1);
-  else if (isWide(elem))
-    table.storeInt64(format, dst, &step, static_cast<const int64_t *>(src),
-                     &from, &n, 1);
-  else
-    table.storeInt32(format, dst, &step, static_cast<const int32_t *>(src),
-                     &from, &n, 1);
-}
-
 bool KernelStacks::canRunOnCodes(const Core &core) const {
   const std::vector<bool> &isOne = tiles.isOne;
   auto numInputs = static_cast<ptrdiff_t>(tiles.loop->inputs.size());
@@ -368,9 +330,11 @@ bool KernelStacks::canRunOnCodes(const Core &core) const {
 }
 
 /// A chain of DL16 reads codes and writes codes.
-void KernelStacks::runOnCodes(Core &core, ScalarFrame &frame,
-                              uint8_t *const *places, int64_t count) const {
+void KernelStacks::runOnCodes(Core &core, uint8_t *const *places,
+                              int64_t count) const {
   const ScalarProgram &body = tiles.loop->body;
+  ScalarFrame frame;
+  enterProgram(core, body, frame);
   size_t numInputs = tiles.loop->inputs.size();
   for (size_t k = 0; k < numInputs; ++k) {
     int reg = body.inputs[k];
@@ -378,8 +342,10 @@ void KernelStacks::runOnCodes(Core &core, ScalarFrame &frame,
     frame.step[reg] = tiles.isOne[k] ? 0 : 1;
     if (!tiles.isOne[k])
       continue;
-    frame.ptr[reg] = scratchBuffer(core, body.numScratch + static_cast<int>(k));
-    loadRun(Elem::F16, core.ieee, places[k], frame.ptr[reg], 1);
+    auto *value = static_cast<float *>(
+        scratchBuffer(core, body.numScratch + static_cast<int>(k)));
+    kernels().loadFloatRun(ElementFormat::DL16, places[k], value, 1);
+    frame.ptr[reg] = value;
   }
   const ScalarOp &op = body.ops.front();
   ChainSteps chain(&op, frame, core.ieee);
@@ -393,47 +359,21 @@ int64_t KernelStacks::pointsOf(const Stack &stack) const {
   return stack.accesses[output].tile.numElements * stack.count;
 }
 
-bool KernelStacks::isCostlyFunction() const {
-  const StructuredLoop &loop = *tiles.loop;
-  const ScalarProgram &body = loop.body;
-  // What is read twice is two inputs.
-  for (size_t k = 0; k < loop.inputs.size(); ++k)
-    if (tiles.operands[k] != tiles.operands[0] || tiles.isOne[k] ||
-        deviceSize(loop.inputs[k].elem) != sizeof(uint16_t))
-      return false;
-  if (loop.inputs.empty() || loop.outputs.size() != 1 ||
-      deviceSize(loop.outputs[0].elem) != sizeof(uint16_t) ||
-      !body.captured.empty())
-    return false;
-  bool isExp = body.ops.size() == 1 && body.ops[0].kind == ScalarOp::Unary &&
-               UnaryOp(body.ops[0].op) == UnaryOp::Exp;
-  return body.transcendentalsPerPoint > 0 && !isExp;
-}
-
-void KernelStacks::tabulate(Core &core) {
-  looksUp = false;
-  if (!tiles.loop || !isCostlyFunction())
+void KernelStacks::findResults(Core &core) {
+  results = nullptr;
+  if (!tiles.loop || !CodeTable::isFor(*tiles.loop))
     return;
+  // What is read twice is two inputs.
+  for (size_t k = 0; k < tiles.loop->inputs.size(); ++k)
+    if (tiles.operands[k] != tiles.operands[0] || tiles.isOne[k])
+      return;
   int64_t points = 0;
   for (const Stack &stack : stacks)
     if (stack.isDense)
       points += pointsOf(stack);
   // For fewer points, the results would come from afar each time.
-  if (points < kCodes)
-    return;
-  numPoints += points;
-  looksUp = numPoints >= kWorthTable;
-  if (!looksUp || !results.empty())
-    return;
-  std::vector<uint16_t> codes(kCodes), made(kCodes);
-  std::iota(codes.begin(), codes.end(), uint16_t(0));
-  size_t numInputs = tiles.loop->inputs.size();
-  uint8_t *places[StructuredLoop::kMaxOperands];
-  std::fill_n(places, numInputs, reinterpret_cast<uint8_t *>(codes.data()));
-  places[numInputs] = reinterpret_cast<uint8_t *>(made.data());
-  runBlocks(core, places, kCodes);
-  results = std::move(made);
-  ++core.work.tables;
+  if (points >= CodeTable::kCodes)
+    results = table.find(core, *tiles.loop, points);
 }
 
 void KernelStacks::runDense(Core &core, const Stack &stack) const {
@@ -442,9 +382,9 @@ void KernelStacks::runDense(Core &core, const Stack &stack) const {
   for (int k = 0; k < numOperands; ++k)
     places[k] = stack.accesses[tiles.operands[k]].tile.firstByte();
   int64_t count = pointsOf(stack);
-  if (!looksUp)
+  if (!results)
     return runBlocks(core, places, count);
-  kernels().lookUp(results.data(), places[0], places[numOperands - 1],
+  kernels().lookUp(results, places[0], places[numOperands - 1],
                    static_cast<size_t>(count));
 }
 
@@ -453,7 +393,6 @@ void KernelStacks::runBlocks(Core &core, uint8_t *const *places,
   const StructuredLoop &loop = *tiles.loop;
   const ScalarProgram &body = loop.body;
   int numInputs = static_cast<int>(loop.inputs.size());
-  int numOperands = static_cast<int>(tiles.operands.size());
   if (body.yieldsInput() && !tiles.isOne[0] && !core.ieee && !core.shadow &&
       loop.inputs[0].elem == Elem::F16 && loop.outputs.size() == 1 &&
       loop.outputs[0].elem == Elem::F16) {
@@ -461,39 +400,7 @@ void KernelStacks::runBlocks(Core &core, uint8_t *const *places,
                  size_t(count) * sizeof(uint16_t));
     return;
   }
-  ScalarFrame frame;
-  enterProgram(core, body, frame);
   if (canRunOnCodes(core))
-    return runOnCodes(core, frame, places, count);
-  // A chain that makes the only result writes codes.
-  int result = body.yields[0];
-  bool makesCodes = loop.outputs.size() == 1 && body.endsChain(result) &&
-                    loop.outputs[0].elem == Elem::F16 && !core.ieee;
-  for (int64_t start = 0; start < count; start += kBlock) {
-    auto n = static_cast<size_t>(std::min(count - start, kBlock));
-    for (int k = 0; k < numInputs; ++k) {
-      bool isOne = tiles.isOne[k];
-      if (isOne && start > 0)
-        continue;
-      Elem elem = loop.inputs[k].elem;
-      void *values = scratchBuffer(core, body.numScratch + k);
-      loadRun(elem, core.ieee, places[k] + start * deviceSize(elem), values,
-              isOne ? 1 : n);
-      frame.ptr[body.inputs[k]] = values;
-      frame.step[body.inputs[k]] = isOne ? 0 : 1;
-    }
-    if (makesCodes) {
-      frame.codes = result;
-      frame.ptr[result] = places[numInputs] + start * int64_t(sizeof(uint16_t));
-    }
-    runProgram(core, body, frame, n, /*keepUniform=*/start > 0);
-    for (int k = numInputs; k < numOperands; ++k) {
-      Elem elem = loop.outputs[k - numInputs].elem;
-      int reg = body.yields[k - numInputs];
-      if (makesCodes && frame.step[reg] == 1)
-        continue;
-      storeRun(elem, core.ieee, frame.ptr[reg], frame.step[reg],
-               places[k] + start * deviceSize(elem), n);
-    }
-  }
+    return runOnCodes(core, places, count);
+  runOnDense(core, loop, tiles.isOne, places, count);
 }

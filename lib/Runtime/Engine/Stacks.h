@@ -21,6 +21,7 @@
 #ifndef SPYRE_LIB_RUNTIME_ENGINE_STACKS_H
 #define SPYRE_LIB_RUNTIME_ENGINE_STACKS_H
 
+#include "CodeTable.h"
 #include "Shortcut.h"
 #include "TileBlock.h"
 
@@ -77,21 +78,16 @@ private:
   int64_t pointsOf(const Stack &stack) const;
   /// Runs TileBlock::loop on `count` dense elements, from memory to memory.
   void runBlocks(Core &core, uint8_t *const *places, int64_t count) const;
-  /// Whether TileBlock::loop takes longer than to look up what it makes of a
-  /// code.
-  bool isCostlyFunction() const;
-  /// Sets `looksUp`, and makes `results` if that is true.
-  void tabulate(Core &core);
+  /// Sets `results`.
+  void findResults(Core &core);
   bool canRunOnCodes(const Core &core) const;
-  void runOnCodes(Core &core, ScalarFrame &frame, uint8_t *const *places,
-                  int64_t count) const;
+  void runOnCodes(Core &core, uint8_t *const *places, int64_t count) const;
 
   const TileBlock &tiles;
   std::vector<Stack> stacks;
-  int64_t numPoints = 0;         ///< of runs of many points of dense stacks
-  std::vector<uint16_t> results; ///< of TileBlock::loop, per code; or empty
-  bool looksUp = false; ///< whether this run takes its results from there
-  std::vector<Extent> extents; ///< per step that accesses memory
+  CodeTable table; ///< of TileBlock::loop, in runs of many dense points
+  const uint16_t *results = nullptr; ///< what this run looks up there, or null
+  std::vector<Extent> extents;       ///< per step that accesses memory
   /// Per pair of these, a store first: whether both access the same places in
   /// each iteration, if they have the same anchor.
   std::vector<bool> isAlike;

@@ -14,6 +14,7 @@
 #ifndef SPYRE_LIB_RUNTIME_ENGINE_STRUCTUREDLOOP_H
 #define SPYRE_LIB_RUNTIME_ENGINE_STRUCTUREDLOOP_H
 
+#include "CodeTable.h"
 #include "ScalarRun.h"
 
 #include <memory>
@@ -85,7 +86,8 @@ public:
   void walk(Core &core) const override;
   /// Writes the result to a prepared tile of device memory as it is computed,
   /// if that is possible; the loop must be one that fuseLoops() may move.
-  bool runInto(Core &core, const TileVal &tile) const;
+  /// `table` is that of the loop, or null.
+  bool runInto(Core &core, const TileVal &tile, CodeTable *table) const;
   /// Runs the loops of a store (LoopRows.cpp) row by row, if that is possible.
   /// The last one writes its result to the prepared tile.
   static bool runByRows(Core &core, const std::vector<RowLoop> &loops,
@@ -137,8 +139,9 @@ private:
   /// Makes a reduction read the codes of its deferred input where they are, if
   /// that gives the same bits.
   bool takeCodes(Core &core, Nest &nest) const;
-  /// runInto() of a loop that only moves codes.
-  bool copyCodes(Core &core, const TileVal &tile) const;
+  /// runInto() of a loop that only moves codes, or looks up its results.
+  bool moveCodes(Core &core, const TileVal &tile,
+                 const uint16_t *results) const;
   bool copyRows(const TileVal &source, const TileVal &tile) const;
   void loadDeferred(Core &core, const LoopOperand &operand) const;
   /// The dimension of the operand whose coordinate is the index of loop `loop`.
