@@ -20,6 +20,28 @@ struct BlockShape {
 void copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides, const void *src,
              const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank);
 
+/// Prepares linalg.index for a block: loop `l` of `loops` is at `index[l]`,
+/// and the block has `shape.rows` iterations of one loop, from `row` on, times
+/// `shape.columns` of another. Loops that the nest has not got are at 0.
+template <typename LoopT>
+void setIndices(ScalarFrame &frame, int numLoops, const LoopT *loops, int count,
+                const int64_t *index, const LoopT &rows, int64_t row,
+                const LoopT &columns, int64_t column, BlockShape shape) {
+  for (int l = 0; l < numLoops; ++l)
+    frame.indexBase[l] = frame.indexDivisor[l] = frame.indexExtent[l] = 0;
+  for (int l = 0; l < count; ++l)
+    frame.indexBase[loops[l].original] = index[l];
+  if (rows.original >= 0) {
+    frame.indexBase[rows.original] = row;
+    frame.indexDivisor[rows.original] = shape.rows > 1 ? shape.columns : 0;
+  }
+  if (columns.original >= 0) {
+    frame.indexBase[columns.original] = column;
+    frame.indexDivisor[columns.original] = 1;
+    frame.indexExtent[columns.original] = shape.rows > 1 ? shape.columns : 0;
+  }
+}
+
 /// Points register `reg` at the block's values of one operand, copying them
 /// to `scratch` if they are neither dense nor uniform.
 void bindInput(Core &core, ScalarFrame &frame, int reg, Elem elem,
@@ -81,7 +103,6 @@ private:
   void findPlaces(int64_t row, BlockShape shape);
   bool bindRows(int k, int64_t row, int64_t column, BlockShape shape);
   void bindOperands(int64_t row, int64_t column, BlockShape shape);
-  void setIndices(int64_t row, int64_t column, BlockShape shape);
   void writeOutputs(int64_t row, int64_t column, BlockShape shape);
   void resetOutputs();
 

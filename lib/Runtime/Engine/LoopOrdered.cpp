@@ -22,7 +22,129 @@ static bool isBetter(bool isMax, float value, int64_t index, float best,
   return index < bestIndex;
 }
 
+/// A reduction to a value and its index, block by block of results: each point
+/// of the reduction is compared for all of them at once. For few points per
+/// result.
+class StructuredLoop::ArgReductionOfBlocks {
+public:
+  ArgReductionOfBlocks(const StructuredLoop &instr, Core &core)
+      : instr(instr), core(core) {
+    for (Loop *unit : {&columns, &rows}) {
+      *unit = Loop{};
+      unit->extent = 1;
+      unit->original = -1;
+    }
+  }
+
+  /// Chooses the loops over the results of a block. Returns false if that
+  /// leaves fewer of them than points per result.
+  bool choose(const Nest &nest);
+  void run();
+
+private:
+  void runBlock(const int64_t *offset, const int64_t *index, int64_t row,
+                int64_t column);
+
+  const StructuredLoop &instr;
+  Core &core;
+  Nest nest; ///< without the loops of a block, the reductions last
+  Loop columns, rows;
+  int numParallel = 0; ///< loops of the nest that are no reductions
+  int64_t blockRows = 1, blockColumns = 1;
+  ScalarFrame frame;
+};
+
+bool StructuredLoop::ArgReductionOfBlocks::choose(const Nest &whole) {
+  nest = whole;
+  nest.reductionsLast();
+  int out = nest.numInputs;
+  auto take = [&](int64_t stride, Loop &taken) {
+    for (int l = 0; l < nest.numLoops; ++l)
+      if (const Loop &loop = nest.loops[l];
+          !loop.isReduction && loop.extent > 1 && loop.stride[out] == stride &&
+          loop.stride[out + 1] == stride) {
+        taken = loop;
+        nest.erase(l);
+        return;
+      }
+  };
+  take(1, columns);
+  take(columns.extent, rows);
+  int64_t points = 1;
+  for (int l = 0; l < nest.numLoops; ++l) {
+    numParallel += !nest.loops[l].isReduction;
+    if (nest.loops[l].isReduction)
+      points *= nest.loops[l].extent;
+  }
+  blockColumns = std::min(columns.extent, kBlock);
+  blockRows = std::min(rows.extent, kBlock / blockColumns);
+  // Points of one result that lie beside each other come row by row from a
+  // cache, those of different results do not.
+  constexpr int64_t kFewPoints = 128;
+  for (int i = 0; i < nest.numInputs; ++i)
+    if (columns.stride[i] > 1 && points > kFewPoints)
+      return false;
+  return points < blockRows * blockColumns;
+}
+
+void StructuredLoop::ArgReductionOfBlocks::run() {
+  enterProgram(core, instr.body, frame);
+  Odometer<Loop> results(nest.loops, numParallel, nest.numOperands);
+  do {
+    for (int64_t row = 0; row < rows.extent; row += blockRows)
+      for (int64_t column = 0; column < columns.extent; column += blockColumns)
+        runBlock(results.offset, results.index, row, column);
+  } while (results.next());
+}
+
+void StructuredLoop::ArgReductionOfBlocks::runBlock(const int64_t *offset,
+                                                    const int64_t *index,
+                                                    int64_t row,
+                                                    int64_t column) {
+  const KernelTable &k = kernels();
+  const ScalarProgram &body = instr.body;
+  BlockShape shape{std::min(blockRows, rows.extent - row),
+                   std::min(blockColumns, columns.extent - column)};
+  auto count = size_t(shape.rows * shape.columns);
+  int out = nest.numInputs, valueReg = body.yields[0],
+      indexReg = body.yields[1];
+  auto address = [&](int operand, int64_t more) {
+    return nest.at(operand, offset[operand] + more +
+                                row * rows.stride[operand] +
+                                column * columns.stride[operand]);
+  };
+  auto *best = reinterpret_cast<float *>(address(out, 0));
+  uint8_t *bestIndex = address(out + 1, 0);
+  int64_t at[kMaxLoops];
+  std::copy_n(index, numParallel, at);
+  Odometer<Loop> points(nest.loops + numParallel, nest.numLoops - numParallel,
+                        nest.numOperands);
+  do {
+    for (int i = 0; i < out; ++i)
+      bindInput(core, frame, body.inputs[i], nest.elem[i],
+                address(i, points.offset[i]), shape, rows.stride[i],
+                columns.stride[i], body.numScratch + i);
+    std::copy_n(points.index, nest.numLoops - numParallel, at + numParallel);
+    setIndices(frame, instr.numLoops, nest.loops, nest.numLoops, at, rows, row,
+               columns, column, shape);
+    runProgram(core, body, frame, count);
+    auto *values = static_cast<const float *>(frame.ptr[valueReg]);
+    const void *indices = frame.ptr[indexReg];
+    size_t step = frame.step[valueReg], indexStep = frame.step[indexReg];
+    if (isWide(nest.elem[out + 1]))
+      k.keepBetterInt64(instr.isArgMax, values, step,
+                        static_cast<const int64_t *>(indices), indexStep, best,
+                        reinterpret_cast<int64_t *>(bestIndex), count);
+    else
+      k.keepBetterInt32(instr.isArgMax, values, step,
+                        static_cast<const int32_t *>(indices), indexStep, best,
+                        reinterpret_cast<int32_t *>(bestIndex), count);
+  } while (points.next());
+}
+
 void StructuredLoop::runArgReduction(Core &core, Nest &nest) const {
+  if (ArgReductionOfBlocks blocks(*this, core); blocks.choose(nest))
+    return blocks.run();
   const KernelTable &k = kernels();
   int out = nest.numInputs;
   bool isWideIndex = isWide(nest.elem[out + 1]);

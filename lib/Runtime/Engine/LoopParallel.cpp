@@ -128,13 +128,15 @@ void StructuredLoop::BlockwiseRun::runBlock(int64_t row, int64_t column) {
                    std::min(blockColumns, columns.extent - column)};
   bindOperands(row, column, shape);
   if (instr.hasIndex)
-    setIndices(row, column, shape);
+    setIndices(frame, instr.numLoops, nest.loops, numOuter, odometer.index,
+               rows, row, columns, column, shape);
   runBody(shape);
   writeOutputs(row, column, shape);
 }
 
 void StructuredLoop::BlockwiseRun::runBody(BlockShape shape) {
-  bool keepUniform = !readsAnyOutput && uniform.areAsBefore(frame, out0);
+  bool keepUniform =
+      !readsAnyOutput && !instr.hasIndex && uniform.areAsBefore(frame, out0);
   runProgram(core, body, frame, size_t(shape.rows * shape.columns),
              keepUniform);
 }
@@ -237,26 +239,6 @@ void StructuredLoop::BlockwiseRun::bindOperands(int64_t row, int64_t column,
         frame.pastCaches = nest.pastCaches;
       }
     }
-}
-
-void StructuredLoop::BlockwiseRun::setIndices(int64_t row, int64_t column,
-                                              BlockShape shape) {
-  for (int l = 0; l < instr.numLoops; ++l) {
-    frame.indexBase[l] = 0;
-    frame.indexDivisor[l] = 0;
-    frame.indexExtent[l] = 0;
-  }
-  for (int l = 0; l < numOuter; ++l)
-    frame.indexBase[nest.loops[l].original] = odometer.index[l];
-  if (rows.original >= 0) {
-    frame.indexBase[rows.original] = row;
-    frame.indexDivisor[rows.original] = shape.columns;
-  }
-  if (columns.original >= 0) {
-    frame.indexBase[columns.original] = column;
-    frame.indexDivisor[columns.original] = 1;
-    frame.indexExtent[columns.original] = shape.rows > 1 ? shape.columns : 0;
-  }
 }
 
 void StructuredLoop::BlockwiseRun::writeOutputs(int64_t row, int64_t column,

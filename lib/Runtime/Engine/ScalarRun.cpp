@@ -314,7 +314,8 @@ struct OpOnBlock {
 
   /// Whether all operands are uniform, and therefore the result.
   bool isUniform() const {
-    return !stepA && !stepB && !stepC && op.kind != ScalarOp::LoopIndex;
+    return !stepA && !stepB && !stepC &&
+           (op.kind != ScalarOp::LoopIndex || frame.indexDivisor[op.op] == 0);
   }
   /// A NaN has to be seen before it is rounded: DL16 has none.
   bool isWatched() const {

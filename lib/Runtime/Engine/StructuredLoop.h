@@ -151,6 +151,7 @@ private:
   class BlockwiseRun;
   class ReductionRun;
   class RowwiseRun;
+  class ArgReductionOfBlocks;
   void runParallel(Core &core, Nest &nest) const;
   void runReduction(Core &core, Nest &nest) const;
   /// Reduces rows or columns of the only input itself, which are dense.

@@ -35,6 +35,8 @@ const KernelTable *table() {
                                          reduceRows,
                                          reduceCodeRows,
                                          accumulateRows,
+                                         keepBetterInt32,
+                                         keepBetterInt64,
                                          sumChain,
                                          decodeAndReduce,
                                          chainAndSum,

@@ -84,6 +84,12 @@ void decodeAndReduce(ReduceOp op, const void *codes, float *values, size_t n,
 void chainAndSum(const float *x, size_t step, const ChainStep *steps,
                  unsigned numSteps, float *result, const ChainStep *sumSteps,
                  unsigned numSumSteps, size_t n, float *acc, ReadAhead *ahead);
+void keepBetterInt32(bool isMax, const float *values, size_t step,
+                     const int32_t *indices, size_t indexStep, float *best,
+                     int32_t *bestIndex, size_t n);
+void keepBetterInt64(bool isMax, const float *values, size_t step,
+                     const int64_t *indices, size_t indexStep, float *best,
+                     int64_t *bestIndex, size_t n);
 void accumulateRows(ReduceOp op, const float *x, size_t rows, size_t n,
                     ptrdiff_t rowStride, float *acc);
 

@@ -484,4 +484,52 @@ void accumulateRows(ReduceOp op, const float *x, size_t rows, size_t n,
 }
 #undef SPYRE_REDUCE
 
+template <bool IsMax, class Index>
+static SPYRE_INLINE void keepBetter(const float *values, size_t step,
+                                    const Index *indices, size_t indexStep,
+                                    float *best, Index *bestIndex, size_t n) {
+  // One loop per kind of operands, so that each vectorises.
+  auto run = [&](auto valueStep, auto stepOfIndex) SPYRE_INLINE_LAMBDA {
+    for (size_t i = 0; i < n; ++i) {
+      float value = values[i * valueStep], old = best[i];
+      Index index = indices[i * stepOfIndex], oldIndex = bestIndex[i];
+      bool isNaN = value != value, wasNaN = old != old;
+      bool isBeyond = IsMax ? value > old : value < old;
+      bool isSame = (value == old) | (isNaN & wasNaN);
+      bool isBetter =
+          isBeyond | (isNaN & !wasNaN) | (isSame & (index < oldIndex));
+      best[i] = isBetter ? value : old;
+      bestIndex[i] = isBetter ? index : oldIndex;
+    }
+  };
+  using One = std::integral_constant<size_t, 1>;
+  using Zero = std::integral_constant<size_t, 0>;
+  if (step && indexStep)
+    run(One(), One());
+  else if (step)
+    run(One(), Zero());
+  else if (indexStep)
+    run(Zero(), One());
+  else
+    run(Zero(), Zero());
+}
+
+void keepBetterInt32(bool isMax, const float *values, size_t step,
+                     const int32_t *indices, size_t indexStep, float *best,
+                     int32_t *bestIndex, size_t n) {
+  if (isMax)
+    return keepBetter<true>(values, step, indices, indexStep, best, bestIndex,
+                            n);
+  keepBetter<false>(values, step, indices, indexStep, best, bestIndex, n);
+}
+
+void keepBetterInt64(bool isMax, const float *values, size_t step,
+                     const int64_t *indices, size_t indexStep, float *best,
+                     int64_t *bestIndex, size_t n) {
+  if (isMax)
+    return keepBetter<true>(values, step, indices, indexStep, best, bestIndex,
+                            n);
+  keepBetter<false>(values, step, indices, indexStep, best, bestIndex, n);
+}
+
 } // namespace spyre::runtime::SPYRE_KERNEL_ISA

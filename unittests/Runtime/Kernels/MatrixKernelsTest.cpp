@@ -209,6 +209,59 @@ std::vector<Strides> stridesOf(size_t rows, size_t columns) {
           {2, 2 * ptrdiff_t(rows) + 1}};
 }
 
+TEST_P(ReduceKernels, KeepsTheBetterValueAndItsIndex) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float some[] = {nan,
+                        0.0f,
+                        -0.0f,
+                        1.0f,
+                        -1.0f,
+                        2.0f,
+                        std::numeric_limits<float>::infinity(),
+                        -std::numeric_limits<float>::infinity()};
+  std::mt19937 generator(7);
+  auto check = [&](auto keep, auto zero, bool isMax, size_t n, size_t step,
+                   size_t indexStep) {
+    using Index = decltype(zero);
+    std::vector<float> values(n + 1), best(n + 1);
+    std::vector<Index> indices(n + 1), bestIndex(n + 1);
+    for (size_t i = 0; i <= n; ++i) {
+      values[i] = some[generator() % 8];
+      best[i] = some[generator() % 8];
+      indices[i] = Index(generator() % 3) - 1;
+      bestIndex[i] = generator() % 5 ? Index(generator() % 3) - 1
+                                     : std::numeric_limits<Index>::max();
+    }
+    std::vector<float> expected = best;
+    std::vector<Index> expectedIndex = bestIndex;
+    for (size_t i = 0; i < n; ++i) {
+      float value = values[i * step], old = best[i];
+      Index index = indices[i * indexStep];
+      bool isBetter = index < bestIndex[i];
+      if (std::isnan(value) != std::isnan(old))
+        isBetter = std::isnan(value);
+      else if (!std::isnan(value) && value != old)
+        isBetter = isMax ? value > old : value < old;
+      if (!isBetter)
+        continue;
+      expected[i] = value;
+      expectedIndex[i] = index;
+    }
+    keep(isMax, values.data(), step, indices.data(), indexStep, best.data(),
+         bestIndex.data(), n);
+    EXPECT_EQ(bestIndex, expectedIndex);
+    for (size_t i = 0; i <= n; ++i)
+      EXPECT_TRUE(sameFloat(best[i], expected[i])) << "element " << i;
+  };
+  for (size_t n : kLengths)
+    for (int variant = 0; variant < 8; ++variant) {
+      bool isMax = variant & 1;
+      size_t step = variant >> 1 & 1, indexStep = variant >> 2;
+      check(k.keepBetterInt32, int32_t(0), isMax, n, step, indexStep);
+      check(k.keepBetterInt64, int64_t(0), isMax, n, step, indexStep);
+    }
+}
+
 TEST_P(GemmKernel, MatchesOneChainPerElement) {
   const size_t sizes[][3] = {
       {1, 1, 1},     {1, 64, 64},    {1, 200, 33}, {2, 130, 70}, {3, 17, 300},

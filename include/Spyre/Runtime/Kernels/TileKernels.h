@@ -356,6 +356,15 @@ struct KernelTable {
   /// acc[j] = op(acc[j], x[r * rowStride + j]) for r ascending.
   void (*accumulateRows)(ReduceOp op, const float *x, size_t rows, size_t n,
                          ptrdiff_t rowStride, float *acc);
+  /// Replaces best[j] and bestIndex[j] by values[j * step] and
+  /// indices[j * indexStep] where that value is larger (smaller, if not
+  /// `isMax`), or the same with a smaller index. A NaN replaces numbers.
+  void (*keepBetterInt32)(bool isMax, const float *values, size_t step,
+                          const int32_t *indices, size_t indexStep, float *best,
+                          int32_t *bestIndex, size_t n);
+  void (*keepBetterInt64)(bool isMax, const float *values, size_t step,
+                          const int64_t *indices, size_t indexStep, float *best,
+                          int64_t *bestIndex, size_t n);
   /// acc[0] becomes what reduceRows makes of the row that `chain` makes.
   void (*sumChain)(const float *x, size_t step, const ChainStep *steps,
                    unsigned numSteps, size_t n, Rounding rounding, float *acc,
