@@ -99,6 +99,7 @@ public:
   // One thing each that should hold of a tile inside its view.
   void checkExtents();
   void checkLoad();
+  void checkLoadCodes();
   void checkAllocationBounds();
   void checkSticks();
   void checkStore();
@@ -251,6 +252,31 @@ void RandomTile::checkLoad() {
   }
 }
 
+/// Codes come into any order of dimensions, also beside each other.
+void RandomTile::checkLoadCodes() {
+  std::vector<uint16_t> codes(size);
+  std::iota(codes.begin(), codes.end(), uint16_t(0));
+  TileVal ofCodes = tile;
+  ofCodes.view.elem = Elem::F16;
+  ofCodes.view.base = reinterpret_cast<uint8_t *>(codes.data()) - origin * 2;
+  int64_t strides[kMaxRank] = {}, step = random.in(1, 2);
+  for (int t = 0; t < plan.rank; ++t) {
+    strides[t] = step;
+    step *= extents[t];
+  }
+  std::vector<uint16_t> loaded(step, 0x5555);
+  ASSERT_TRUE(
+      ofCodes.loadCodes(reinterpret_cast<uint8_t *>(loaded.data()), strides));
+  for (int64_t i = 0; i < numPoints; ++i) {
+    int64_t rest = i, at = 0;
+    for (int t = plan.rank - 1; t >= 0; --t) {
+      at += rest % extents[t] * strides[t];
+      rest /= extents[t];
+    }
+    ASSERT_EQ(loaded[at], uint16_t(values[i])) << "point " << i;
+  }
+}
+
 /// The exact allocation check: what the points touch is enough.
 void RandomTile::checkAllocationBounds() {
   tile.view.checked = false;
@@ -341,6 +367,7 @@ TEST(AccessTile, MatchesPointwiseEvaluation) {
     }
     ++numInside;
     ASSERT_NO_FATAL_FAILURE(random.checkLoad());
+    ASSERT_NO_FATAL_FAILURE(random.checkLoadCodes());
     ASSERT_NO_FATAL_FAILURE(random.checkAllocationBounds());
     random.checkSticks();
     ASSERT_NO_FATAL_FAILURE(random.checkStore());

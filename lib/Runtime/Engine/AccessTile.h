@@ -118,6 +118,8 @@ public:
   /// Where the first element is in the host's memory of the device. Only after
   /// prepare().
   uint8_t *firstByte() const;
+  /// Whether the host tile is row-major. Only after prepare().
+  bool isRowMajor() const;
   /// Whether the elements lie in memory as they do in the host tile, which is
   /// row-major. Only after prepare(); false for gather indices.
   bool isDense() const;
@@ -137,10 +139,10 @@ public:
   /// the start of `tile`. isStrip(dim) must be true.
   void load(void *tile, bool ieee, int dim, int64_t start,
             int64_t length) const;
-  /// Copies codes of two bytes from device memory to `to`, in row-major order.
-  /// Returns false, and does nothing, if the tile is no list of runs of the
-  /// view's elements in that order.
-  bool loadCodes(uint8_t *to) const;
+  /// Copies codes of two bytes from device memory to `to`, where neighbours
+  /// along tile dimension d are `strides[d]` elements apart. Returns false, and
+  /// does nothing, if the tile is no list of runs of the view's elements.
+  bool loadCodes(uint8_t *to, const int64_t *strides) const;
   /// Copies codes of two bytes in row-major order from `from` to device memory.
   /// Returns false, and does nothing, for the same tiles as loadCodes().
   bool storeCodes(const uint8_t *from) const;
@@ -280,19 +282,20 @@ private:
   static void makeTableOfRuns(GroupState &state, const GroupRows &rows);
   static void addToRuns(GroupState &state, const Run &piece);
   /// Host tile's distance between neighbours of a run, in elements.
-  int64_t runTileStride() const;
+  int64_t runTileStride(const int64_t *steps) const;
   /// Calls visit(memoryOffset, tileOffset, first, end) for the runs of every
   /// row of the primary group, which count from there; without that group once,
-  /// with null for both. The linear loops are inside the runs.
+  /// with null for both. The linear loops are inside the runs. `steps` has the
+  /// strides of the tile.
   template <typename Visit>
-  void forEachRow(Visit &&visit) const;
+  void forEachRow(const int64_t *steps, Visit &&visit) const;
   /// Calls visit(memoryOffset, tileOffset, run or null) for every run.
   template <typename Visit>
   void forEachBlock(Visit &&visit) const;
   /// Elements at constant distances in device memory and in the host tile.
   struct Box {
     unsigned rank = 0;
-    // The linear loops, runs that are alike, and the elements of one.
+    // The linear loops, rows and runs that are alike, and the elements of one.
     size_t shape[kMaxRank + 2];
     ptrdiff_t memoryStrides[kMaxRank + 2], tileStrides[kMaxRank + 2];
     bool isRun() const {
@@ -301,14 +304,13 @@ private:
   };
   /// That of the linear loops.
   Box linearBox() const;
-  /// Calls visit(memoryOffset, tileOffset) for as few boxes as make up the
-  /// tile; `box`, first that of the linear loops, becomes each of them.
+  /// Calls visit(memoryOffset, tileOffset) for few boxes that make up the tile,
+  /// whose strides are `steps`; `box`, first that of the linear loops, becomes
+  /// each of them.
   template <typename Visit>
-  void forEachBox(Box &box, Visit &&visit) const;
-  /// Whether the tile is runs of the view's elements in row-major order.
-  bool isMadeOfRuns() const {
-    return !isPartlyOutside && !plan->isEnumerated && !plan->denseInnermost;
-  }
+  void forEachBox(Box &box, const int64_t *steps, Visit &&visit) const;
+  /// Whether the tile is runs of the view's elements.
+  bool isMadeOfRuns() const { return !isPartlyOutside && !plan->isEnumerated; }
   /// Calls visit(part) for what stridedParts() returns.
   template <typename Visit>
   void forEachStridedPart(Visit &&visit) const;

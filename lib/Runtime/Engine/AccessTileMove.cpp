@@ -11,7 +11,7 @@
 using namespace spyre::runtime;
 
 template <typename Visit>
-void TileVal::forEachRow(Visit &&visit) const {
+void TileVal::forEachRow(const int64_t *steps, Visit &&visit) const {
   const AccessTilePlan &p = *plan;
   if (primary < 0) {
     visit(baseOffset, int64_t(0), nullptr, nullptr);
@@ -26,7 +26,7 @@ void TileVal::forEachRow(Visit &&visit) const {
     int64_t offset = 0;
     for (int i = numVars - 1; i >= 0; --i) {
       int v = group.vars[i];
-      offset += point % sizes[v] * tileStrides[v];
+      offset += point % sizes[v] * steps[v];
       point /= sizes[v];
     }
     return offset;
@@ -70,22 +70,22 @@ void TileVal::forEachRow(Visit &&visit) const {
   }
 }
 
-int64_t TileVal::runTileStride() const {
+int64_t TileVal::runTileStride(const int64_t *steps) const {
   if (primary < 0 || plan->groups[primary].vars.empty())
     return 0;
-  return tileStrides[plan->groups[primary].vars.back()];
+  return steps[plan->groups[primary].vars.back()];
 }
 
 template <typename Visit>
 void TileVal::forEachBlock(Visit &&visit) const {
-  int64_t stride = runTileStride();
-  forEachRow(
-      [&](int64_t memory, int64_t tile, const Run *first, const Run *end) {
-        if (!first)
-          return visit(memory, tile, nullptr);
-        for (const Run *run = first; run != end; ++run)
-          visit(memory + run->offset, tile + run->start * stride, run);
-      });
+  int64_t stride = runTileStride(tileStrides);
+  forEachRow(tileStrides, [&](int64_t memory, int64_t tile, const Run *first,
+                              const Run *end) {
+    if (!first)
+      return visit(memory, tile, nullptr);
+    for (const Run *run = first; run != end; ++run)
+      visit(memory + run->offset, tile + run->start * stride, run);
+  });
 }
 
 /// How many of the runs from `first` on are alike and lie at constant
@@ -100,9 +100,42 @@ static int64_t countAlike(const Run *first, const Run *end) {
   return last + 1 - first;
 }
 
+namespace {
+/// Rows of runs that are alike and lie at constant distances, in memory and in
+/// the tile.
+struct AlikeRows {
+  int64_t memory = 0, tile = 0;               ///< offsets of the first one
+  const Run *first = nullptr, *end = nullptr; ///< its runs
+  int64_t count = 0, memoryStep = 0, tileStep = 0;
+
+  /// Adds the row behind the last one, if it is like those.
+  bool add(int64_t rowMemory, int64_t rowTile, const Run *from, const Run *to) {
+    if (count == 0 || to - from != end - first || from == to)
+      return false;
+    int64_t moved = from->offset - first->offset;
+    int64_t memoryMoved = rowMemory + moved - memory;
+    if (count == 1) {
+      memoryStep = memoryMoved;
+      tileStep = rowTile - tile;
+    } else if (memoryMoved != count * memoryStep ||
+               rowTile - tile != count * tileStep) {
+      return false;
+    }
+    auto isAlike = [&](const Run &a, const Run &b) {
+      return a.start == b.start && a.length == b.length &&
+             a.stride == b.stride && a.offset + moved == b.offset;
+    };
+    if (!std::equal(first, end, from, isAlike))
+      return false;
+    ++count;
+    return true;
+  }
+};
+} // namespace
+
 template <typename Visit>
-void TileVal::forEachBox(Box &box, Visit &&visit) const {
-  int64_t stride = runTileStride();
+void TileVal::forEachBox(Box &box, const int64_t *steps, Visit &&visit) const {
+  int64_t stride = runTileStride(steps);
   unsigned numLinear = box.rank;
   auto add = [&](int64_t count, int64_t memoryStride, int64_t tileStride) {
     if (count == 1)
@@ -111,26 +144,35 @@ void TileVal::forEachBox(Box &box, Visit &&visit) const {
     box.memoryStrides[box.rank] = memoryStride;
     box.tileStrides[box.rank++] = tileStride;
   };
-  forEachRow(
-      [&](int64_t memory, int64_t tile, const Run *first, const Run *end) {
-        if (!first)
-          return visit(memory, tile);
-        for (const Run *run = first; run != end;) {
-          int64_t count = countAlike(run, end);
-          box.rank = numLinear;
-          if (count > 1)
-            add(count, run[1].offset - run->offset,
-                (run[1].start - run->start) * stride);
-          add(run->length, run->stride, stride);
-          visit(memory + run->offset, tile + run->start * stride);
-          run += count;
-        }
-      });
+  AlikeRows rows;
+  auto visitRows = [&] {
+    for (const Run *run = rows.first; run != rows.end;) {
+      int64_t count = countAlike(run, rows.end);
+      box.rank = numLinear;
+      add(rows.count, rows.memoryStep, rows.tileStep);
+      if (count > 1)
+        add(count, run[1].offset - run->offset,
+            (run[1].start - run->start) * stride);
+      add(run->length, run->stride, stride);
+      visit(rows.memory + run->offset, rows.tile + run->start * stride);
+      run += count;
+    }
+  };
+  forEachRow(steps, [&](int64_t memory, int64_t tile, const Run *first,
+                        const Run *end) {
+    if (!first)
+      return visit(memory, tile);
+    if (rows.add(memory, tile, first, end))
+      return;
+    visitRows();
+    rows = {memory, tile, first, end, 1, 0, 0};
+  });
+  visitRows();
 }
 
 template <typename Visit>
 void TileVal::forEachElement(Visit &&visit) const {
-  int64_t runStep = runTileStride();
+  int64_t runStep = runTileStride(tileStrides);
   forEachBlock([&](int64_t memory, int64_t tile, const Run *run) {
     int64_t length = run ? run->length : 1;
     int64_t runStride = run ? run->stride : 0;
@@ -320,7 +362,7 @@ void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
       base += start * linearLoops[l].memoryStride * memorySize;
     }
   bool floating = isFloat(view.elem), wide = isWide(view.elem);
-  forEachBox(box, [&](int64_t memory, int64_t offset) {
+  forEachBox(box, tileStrides, [&](int64_t memory, int64_t offset) {
     const uint8_t *src = base + memory * memorySize;
     uint8_t *dst = static_cast<uint8_t *>(tile) + offset * tileSize;
     if (floating) {
@@ -340,14 +382,17 @@ void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
   });
 }
 
-bool TileVal::loadCodes(uint8_t *to) const {
+bool TileVal::loadCodes(uint8_t *to, const int64_t *strides) const {
   if (!isMadeOfRuns())
     return false;
   Box box = linearBox();
+  for (size_t l = 0; l < linearLoops.size(); ++l)
+    if (linearLoops[l].dim < kMaxRank)
+      box.tileStrides[l] = strides[linearLoops[l].dim];
   auto *codes = reinterpret_cast<int16_t *>(to);
   const auto *memory = reinterpret_cast<const int16_t *>(view.base);
   if (numElements > 0)
-    forEachBox(box, [&](int64_t offset, int64_t position) {
+    forEachBox(box, strides, [&](int64_t offset, int64_t position) {
       kernels().copyInt16(codes + position, box.tileStrides, memory + offset,
                           box.memoryStrides, box.shape, box.rank);
     });
@@ -361,7 +406,7 @@ bool TileVal::storeCodes(const uint8_t *from) const {
   const auto *codes = reinterpret_cast<const int16_t *>(from);
   auto *memory = reinterpret_cast<int16_t *>(view.base);
   if (numElements > 0)
-    forEachBox(box, [&](int64_t offset, int64_t position) {
+    forEachBox(box, tileStrides, [&](int64_t offset, int64_t position) {
       kernels().copyInt16(memory + offset, box.memoryStrides, codes + position,
                           box.tileStrides, box.shape, box.rank);
     });
@@ -379,7 +424,7 @@ void TileVal::store(const void *tile, bool ieee) const {
   size_t tileSize = hostSize(view.elem);
   Box box = linearBox();
   bool floating = isFloat(view.elem), wide = isWide(view.elem);
-  forEachBox(box, [&](int64_t memory, int64_t offset) {
+  forEachBox(box, tileStrides, [&](int64_t memory, int64_t offset) {
     uint8_t *dst = view.base + memory * memorySize;
     const uint8_t *src = static_cast<const uint8_t *>(tile) + offset * tileSize;
     if (floating) {
@@ -413,8 +458,18 @@ uint8_t *TileVal::firstByte() const {
   return view.base + firstOffset() * deviceSize(view.elem);
 }
 
+bool TileVal::isRowMajor() const {
+  int64_t step = 1;
+  for (int d = plan->rank - 1; d >= 0; --d) {
+    if (sizes[d] > 1 && tileStrides[d] != step)
+      return false;
+    step *= sizes[d];
+  }
+  return true;
+}
+
 bool TileVal::isDense() const {
-  if (plan->denseInnermost || states.size() > 1)
+  if (!isRowMajor() || states.size() > 1)
     return false;
   // Memory is dense if it has the strides of the host tile.
   if (!states.empty()) {

@@ -192,11 +192,27 @@ bool spyre::runtime::exceedsCaches(const ViewVal &view) {
   return bytes >= least && bytes < most;
 }
 
+/// The strides along the dimensions of a tile that is the loop's only input,
+/// in what has strides `to` along the dimensions of the result. Returns false
+/// if a dimension of one tile is none of the other's, of the same size.
+bool StructuredLoop::followStrides(const TileVal &source, const TileVal &tile,
+                                   const int64_t *to, int64_t *strides) const {
+  if (inputs[0].map.size() != outputs[0].map.size())
+    return false;
+  for (size_t d = 0; d < outputs[0].map.size(); ++d) {
+    int dim = dimOf(inputs[0], outputs[0].map[d].terms[0].first);
+    if (dim < 0 || source.sizes[dim] != tile.sizes[d])
+      return false;
+    strides[dim] = to[d];
+  }
+  return true;
+}
+
 /// Moves codes from device memory to it, if that is all that the loop does, or
 /// what it makes of each, which `results` says.
 bool StructuredLoop::moveCodes(Core &core, const TileVal &tile,
                                const uint16_t *results) const {
-  const LoopOperand &in = inputs[0], &out = outputs[0];
+  const LoopOperand &in = inputs[0];
   const TensorVal &t = core.tensors[in.use.slot];
   if (inputs.size() != 1 || in.elem != Elem::F16 || t.deferredTile < 0 ||
       !(results || body.yieldsInput()))
@@ -204,17 +220,24 @@ bool StructuredLoop::moveCodes(Core &core, const TileVal &tile,
   const TileVal &source = core.tiles[t.deferredTile];
   auto [first, end] = source.hostBytes();
   auto [firstStored, endStored] = tile.hostBytes();
-  bool isDirect = !results && (end <= firstStored || endStored <= first);
-  if (isDirect && copyRows(source, tile))
-    return true;
-  if (in.map != out.map ||
-      !std::equal(source.sizes, source.sizes + in.map.size(), tile.sizes))
+  int64_t strides[kMaxRank];
+  if (!results && (end <= firstStored || endStored <= first)) {
+    std::optional<TileVal::StridedPart> to = tile.onlyPart();
+    if (to && tile.isApart(*to) &&
+        (copyRows(source, tile, *to) ||
+         (followStrides(source, tile, to->strides, strides) &&
+          source.loadCodes(const_cast<uint8_t *>(to->first), strides))))
+      return true;
+    if (tile.isDense() &&
+        followStrides(source, tile, tile.hostStrides(), strides) &&
+        source.loadCodes(tile.firstByte(), strides))
+      return true;
+  }
+  if (!followStrides(source, tile, tile.hostStrides(), strides))
     return false;
-  if (isDirect && tile.isDense() && source.loadCodes(tile.firstByte()))
-    return true;
   auto numCodes = static_cast<size_t>(tile.numElements);
   Buffer *codes = core.pool->get(numCodes * sizeof(uint16_t));
-  bool isRead = source.loadCodes(codes->data());
+  bool isRead = source.loadCodes(codes->data(), strides);
   if (isRead && results)
     kernels().lookUp(results, codes->data(), codes->data(), numCodes);
   bool isDone = isRead && tile.storeCodes(codes->data());
@@ -223,11 +246,10 @@ bool StructuredLoop::moveCodes(Core &core, const TileVal &tile,
 }
 
 /// Copies one tile to the other, if rows of the one are rows of the other.
-bool StructuredLoop::copyRows(const TileVal &source,
-                              const TileVal &tile) const {
-  std::optional<TileVal::StridedPart> from = source.onlyPart(),
-                                      to = tile.onlyPart();
-  if (!from || !to || !tile.isApart(*to))
+bool StructuredLoop::copyRows(const TileVal &source, const TileVal &tile,
+                              const TileVal::StridedPart &to) const {
+  std::optional<TileVal::StridedPart> from = source.onlyPart();
+  if (!from)
     return false;
   for (const MapResult &index : inputs[0].map)
     if (index.terms.empty() && index.constant != 0)
@@ -241,14 +263,14 @@ bool StructuredLoop::copyRows(const TileVal &source,
     if (dim < -1 || (dim >= 0 && source.sizes[dim] != tile.sizes[d]))
       return false;
     shape[d] = size_t(tile.sizes[d]);
-    toStrides[d] = to->strides[d];
+    toStrides[d] = to.strides[d];
     fromStrides[d] = dim < 0 ? 0 : from->strides[dim];
     hasRows |= shape[d] > 1 && toStrides[d] == 1 && fromStrides[d] == 1;
   }
   if (!hasRows)
     return false;
   kernels().copyInt16(
-      reinterpret_cast<int16_t *>(const_cast<uint8_t *>(to->first)), toStrides,
+      reinterpret_cast<int16_t *>(const_cast<uint8_t *>(to.first)), toStrides,
       reinterpret_cast<const int16_t *>(from->first), fromStrides, shape, rank);
   return true;
 }

@@ -142,7 +142,10 @@ private:
   /// runInto() of a loop that only moves codes, or looks up its results.
   bool moveCodes(Core &core, const TileVal &tile,
                  const uint16_t *results) const;
-  bool copyRows(const TileVal &source, const TileVal &tile) const;
+  bool copyRows(const TileVal &source, const TileVal &tile,
+                const TileVal::StridedPart &to) const;
+  bool followStrides(const TileVal &source, const TileVal &tile,
+                     const int64_t *to, int64_t *strides) const;
   void loadDeferred(Core &core, const LoopOperand &operand) const;
   /// The dimension of the operand whose coordinate is the index of loop `loop`.
   /// -1 if the operand does not depend on the loop, -2 if it does in another

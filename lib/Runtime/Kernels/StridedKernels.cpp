@@ -163,6 +163,14 @@ template <class T>
 static SPYRE_INLINE void transpose(T *dst, ptrdiff_t dstStride, const T *src,
                                    ptrdiff_t srcStride, size_t rows,
                                    size_t columns) {
+  // Pairs, with a stride that is known, so that this loop vectorises.
+  if (columns == 2 && srcStride == 2) {
+    for (size_t i = 0; i < rows; ++i) {
+      dst[i] = src[2 * i];
+      dst[dstStride + ptrdiff_t(i)] = src[2 * i + 1];
+    }
+    return;
+  }
   size_t r = transposeBlocks<kQuarters>(dst, dstStride, src, srcStride, 0, rows,
                                         columns);
   r = transposeBlocks<1>(dst, dstStride, src, srcStride, r, rows, columns);

@@ -98,27 +98,6 @@ int FunctionLoader::addForm(Operation *op, AccessTilePlan &tilePlan,
   return tilePlan.addForm(std::move(form));
 }
 
-/// Whether the elements that a loop yields are those of its input, of 16 bits.
-/// Making them wider and rounding again does not change them.
-static bool isCopyOfCodes(linalg::LinalgOp loop) {
-  if (loop.getNumDpsInputs() != 1 || loop.getNumDpsInits() != 1)
-    return false;
-  for (Value operand : loop->getOperands()) {
-    auto type = dyn_cast<RankedTensorType>(operand.getType());
-    if (!type || !type.getElementType().isF16())
-      return false;
-  }
-  Value yielded = loop.getBlock()->getTerminator()->getOperand(0);
-  while (Operation *made = yielded.getDefiningOp()) {
-    if (!isa<arith::ExtFOp, arith::TruncFOp>(made))
-      return false;
-    yielded = made->getOperand(0);
-  }
-  auto argument = dyn_cast<BlockArgument>(yielded);
-  return argument && argument.getOwner() == loop.getBlock() &&
-         argument.getArgNumber() == 0;
-}
-
 /// Whether the one user of a loaded tile may read it piece by piece: a
 /// structured loop further down the block that is no product (those read their
 /// tiles more than once) with no write to memory in between.
@@ -458,11 +437,10 @@ LogicalResult FunctionLoader::loadLoad(Operation *op) {
   instr.tile = tileSlot(load.getTile());
   instr.elem = *elemOf(base);
   function.accessesMemory = true;
-  // Structured loops read any order: do not transpose for them, but where they
-  // move codes to where these belong.
+  // Structured loops read any order: do not transpose for them.
   auto isLoopInput = [](OpOperand &operand) {
     auto user = dyn_cast<linalg::LinalgOp>(operand.getOwner());
-    return user && user.isDpsInput(&operand) && !isCopyOfCodes(user);
+    return user && user.isDpsInput(&operand);
   };
   AccessTilePlan &p = accessTiles.lookup(load.getTile())->plan;
   if (!p.partitionSlots.empty()) {

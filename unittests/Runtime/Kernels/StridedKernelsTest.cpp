@@ -41,9 +41,10 @@ size_t product(const std::vector<size_t> &shape) {
 /// All pairs of orders for small ranks, some for larger ones; gaps; broadcasts.
 std::vector<Case> cases() {
   std::vector<std::vector<size_t>> shapes = {
-      {},        {0},         {1},          {7},           {300},      {5, 0},
-      {3, 5},    {16, 16},    {65, 70},     {33, 130},     {1, 64, 1}, {64, 41},
-      {4, 3, 5}, {2, 17, 64}, {2, 3, 4, 5}, {2, 20, 2, 64}};
+      {},          {0},          {1},           {7},      {300},
+      {5, 0},      {3, 5},       {16, 16},      {65, 70}, {33, 130},
+      {2, 40},     {2, 9, 24},   {1, 64, 1},    {64, 41}, {4, 3, 5},
+      {2, 17, 64}, {2, 3, 4, 5}, {2, 20, 2, 64}};
   std::vector<Case> result;
   std::mt19937 generator(5);
   for (auto &shape : shapes)
