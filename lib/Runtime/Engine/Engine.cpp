@@ -86,6 +86,7 @@ void RunState::finish() {
     for (Core *core : worker->used) {
       hostWork.tables += core->work.tables;
       hostWork.keptTiles += core->work.keptTiles;
+      hostWork.repeatedIterations += core->work.repeatedIterations;
       core->releaseAll();
     }
     worker->used.clear();

@@ -331,6 +331,8 @@ void ForInstr::run(Core &core) const {
   enter.run(core);
   enterKeptTiles(core, trips);
   for (int64_t i = 0; i < trips; ++i) {
+    if (i == RepeatedBody::kFirst && repeated)
+      i += repeated->run(core, low, by, trips);
     core.scalars[induction].i = low + i * by;
     nextOfKeptTiles(core);
     body.run(core);

@@ -223,6 +223,20 @@ struct Transfer {
   void run(Core &core) const;
 };
 
+/// How most iterations of a loop run, if they only move on from tile to tile
+/// (RepeatedBody.cpp).
+class RepeatedBody {
+public:
+  /// Iterations that run as written before the others.
+  static constexpr int64_t kFirst = 2;
+  virtual ~RepeatedBody() = default;
+  /// Runs iterations from number kFirst on, but for the last one, of a loop of
+  /// `trips` whose variable goes from `low` on by `by`. Returns how many, maybe
+  /// none.
+  virtual int64_t run(Core &core, int64_t low, int64_t by,
+                      int64_t trips) const = 0;
+};
+
 class ForInstr : public Instr {
 public:
   int lower = 0, upper = 0, step = 0, induction = 0;
@@ -231,6 +245,7 @@ public:
   Transfer next;  ///< yields to iteration arguments
   Transfer leave; ///< iteration arguments to results
   Block body;
+  std::shared_ptr<const RepeatedBody> repeated; ///< null: all as written
   /// Which of Core::keptTiles hold what its body reads again.
   std::vector<int> keptTiles;
   void run(Core &core) const override;
@@ -244,6 +259,10 @@ private:
   void nextOfKeptTiles(Core &core) const;
   void leaveKeptTiles(Core &core) const;
 };
+
+/// Sets ForInstr::repeated, if that is possible. To be called when all else of
+/// the loop is there.
+void findRepeatedBody(ForInstr &loop);
 
 /// scf.parallel. Its iterations run one after another, the last loop fastest.
 class ParallelInstr : public Instr {

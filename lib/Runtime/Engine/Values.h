@@ -101,6 +101,12 @@ struct TensorVal {
   }
 };
 
+/// Loads `n` dense elements of device memory to a host tile.
+void loadRun(Elem elem, bool ieee, const uint8_t *src, void *dst, size_t n);
+/// Stores `n` dense elements; `from` is 0 if all have the first one's value.
+void storeRun(Elem elem, bool ieee, const void *src, ptrdiff_t from,
+              uint8_t *dst, size_t n);
+
 struct PointSet;
 
 /// A memory view: where coordinate 0 lies and which coordinates are legal.

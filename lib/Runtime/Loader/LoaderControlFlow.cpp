@@ -55,6 +55,7 @@ LogicalResult FunctionLoader::loadControlFlow(Operation *op) {
         instr.leave.tensors.push_back(
             {TensorUse{tensorSlot(arg), true}, tensorSlot(result)});
     }
+    findRepeatedBody(instr);
     return success();
   }
   if (auto ifOp = dyn_cast<scf::IfOp>(op)) {

@@ -136,6 +136,8 @@ struct HostWork {
   int64_t tables = 0;
   /// Loads that took a tile which the loop around them kept.
   int64_t keptTiles = 0;
+  /// Iterations of loops that only moved on from tile to tile.
+  int64_t repeatedIterations = 0;
 };
 
 struct RunReport : TimingReport {
