@@ -198,6 +198,50 @@ struct Arithmetic {
 
 } // namespace
 
+/// Divides numbers of 32 bits by one of them, by way of doubles, which
+/// vectorises: their quotient is rounded by less than its distance to another
+/// whole number. Returns false, and does nothing, if the operation is another
+/// one, or some number is larger.
+template <class T>
+static bool divideByOne(IntBinaryOp op, const T *a, T divisor, T *result,
+                        size_t n) {
+  auto y = int32_t(divisor);
+  if (y != divisor || y == 0 || y == -1)
+    return false;
+  if (sizeof(T) > sizeof(int32_t)) {
+    bool fits = true;
+    for (size_t i = 0; i < n; ++i)
+      fits &= a[i] == int32_t(a[i]);
+    if (!fits)
+      return false;
+  }
+  auto forQuotients = [&](auto f) SPYRE_INLINE_LAMBDA {
+    for (size_t i = 0; i < n; ++i) {
+      auto x = int32_t(a[i]);
+      auto q = int32_t(double(x) / double(y));
+      auto r = int32_t(uint32_t(x) - uint32_t(q) * uint32_t(y));
+      result[i] = f(q, r);
+    }
+    return true;
+  };
+  switch (op) {
+  case IntBinaryOp::DivS:
+    return forQuotients([](int32_t q, int32_t) { return q; });
+  case IntBinaryOp::FloorDivS:
+    return forQuotients([y](int32_t q, int32_t r) {
+      return q - int32_t((r != 0) & ((r ^ y) < 0));
+    });
+  case IntBinaryOp::CeilDivS:
+    return forQuotients([y](int32_t q, int32_t r) {
+      return q + int32_t((r != 0) & ((r ^ y) >= 0));
+    });
+  case IntBinaryOp::RemS:
+    return forQuotients([](int32_t, int32_t r) { return r; });
+  default:
+    return false;
+  }
+}
+
 template <unsigned Width, class T>
 static unsigned runBinary(IntBinaryOp op, const T *a, size_t stepA, const T *b,
                           size_t stepB, T *result, size_t n) {
@@ -206,6 +250,9 @@ static unsigned runBinary(IntBinaryOp op, const T *a, size_t stepA, const T *b,
     repeatFirst(result, n);
     return status;
   }
+  if (Width >= 32 && stepA && !stepB && n > 1 &&
+      divideByOne(op, a, *b, result, n))
+    return kIntOk;
   using A = Arithmetic<Width, T>;
   using D = typename A::Direction;
   A unit;

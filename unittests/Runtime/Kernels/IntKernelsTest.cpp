@@ -241,6 +241,52 @@ TEST_P(IntKernels, Binary) {
   checkBinary<int64_t>(64);
 }
 
+TEST_P(IntKernels, DividesNumbersOf32BitsByOne) {
+  std::vector<int32_t> narrow = operands<int32_t>(32);
+  for (int i = 0; i < 1000; ++i)
+    narrow.push_back(int32_t(uint32_t(i) * 2654435761u));
+  for (int i = -40; i <= 40; ++i)
+    narrow.push_back(i);
+  std::vector<int64_t> wide(narrow.begin(), narrow.end());
+  size_t n = narrow.size();
+  for (int64_t y :
+       {int64_t(1), int64_t(2), int64_t(3), int64_t(-2), int64_t(-7),
+        int64_t(64), int64_t(65537), int64_t(INT32_MAX), int64_t(INT32_MIN)})
+    for (IntBinaryOp op : {IntBinaryOp::DivS, IntBinaryOp::FloorDivS,
+                           IntBinaryOp::CeilDivS, IntBinaryOp::RemS}) {
+      std::vector<int32_t> found(n), inPlace = narrow;
+      std::vector<int64_t> foundWide(n);
+      auto narrowY = int32_t(y);
+      EXPECT_EQ(
+          k.binaryInt32(op, narrow.data(), 1, &narrowY, 0, found.data(), n, 32),
+          unsigned(kIntOk));
+      EXPECT_EQ(k.binaryInt32(op, inPlace.data(), 1, &narrowY, 0,
+                              inPlace.data(), n, 32),
+                unsigned(kIntOk));
+      EXPECT_EQ(k.binaryInt64(op, wide.data(), 1, &y, 0, foundWide.data(), n),
+                unsigned(kIntOk));
+      for (size_t i = 0; i < n; ++i) {
+        int64_t q = wide[i] / y, r = wide[i] % y, expected = q;
+        if (op == IntBinaryOp::FloorDivS)
+          expected = q - (r != 0 && (r < 0) != (y < 0));
+        if (op == IntBinaryOp::CeilDivS)
+          expected = q + (r != 0 && (r < 0) == (y < 0));
+        if (op == IntBinaryOp::RemS)
+          expected = r;
+        ASSERT_EQ(foundWide[i], expected) << wide[i] << " by " << y;
+        ASSERT_EQ(found[i], expected) << wide[i] << " by " << y;
+        ASSERT_EQ(inPlace[i], expected) << wide[i] << " by " << y;
+      }
+      // One number of more bits takes all another way.
+      wide[n / 2] = INT64_C(1) << 40;
+      k.binaryInt64(op, wide.data(), 1, &y, 0, foundWide.data(), n);
+      ASSERT_EQ(foundWide[n / 2],
+                op == IntBinaryOp::RemS ? wide[n / 2] % y : foundWide[n / 2]);
+      ASSERT_EQ(foundWide[0], found[0]);
+      wide[n / 2] = narrow[n / 2];
+    }
+}
+
 TEST_P(IntKernels, Compare) {
   for (unsigned width : kNarrowWidths)
     checkCompare<int32_t>(width);
