@@ -253,6 +253,11 @@ void StructuredLoop::ReductionRun::runAt(const int64_t *offset) {
   int64_t blockColumns = std::min(columns.extent, kBlock);
   int64_t blockRows =
       std::min(rows.extent, std::max<int64_t>(kBlock / columns.extent, 1));
+  // An operand that depends on only one of the two loops needs no copy in a
+  // block of one row.
+  for (int i = 0; i < nest.numInputs && columns.extent >= kBlock / 4; ++i)
+    if ((rows.stride[i] == 0) != (columns.stride[i] == 0))
+      blockRows = 1;
   // The loop over columns is outside, so that the accumulators of a block
   // stay in the cache. Each output adds its points in the same order either
   // way.
