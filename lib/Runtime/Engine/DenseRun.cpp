@@ -7,41 +7,6 @@
 using namespace spyre;
 using namespace spyre::runtime;
 
-/// Loads `n` dense elements.
-static void loadRun(Elem elem, bool ieee, const uint8_t *src, void *dst,
-                    size_t n) {
-  const KernelTable &table = kernels();
-  ElementFormat format = elementFormat(elem, ieee);
-  const ptrdiff_t step = 1;
-  if (isFloat(elem))
-    table.loadFloatRun(format, src, static_cast<float *>(dst), n);
-  else if (isWide(elem))
-    table.loadInt64(format, static_cast<int64_t *>(dst), &step, src, &step, &n,
-                    1);
-  else
-    table.loadInt32(format, static_cast<int32_t *>(dst), &step, src, &step, &n,
-                    1);
-}
-
-/// Stores `n` dense elements; `from` is 0 if all have the first one's value.
-static void storeRun(Elem elem, bool ieee, const void *src, ptrdiff_t from,
-                     uint8_t *dst, size_t n) {
-  const KernelTable &table = kernels();
-  ElementFormat format = elementFormat(elem, ieee);
-  const ptrdiff_t step = 1;
-  if (isFloat(elem) && from == 1)
-    table.storeFloatRun(format, static_cast<const float *>(src), dst, n);
-  else if (isFloat(elem))
-    table.storeFloat(format, dst, &step, static_cast<const float *>(src), &from,
-                     &n, 1);
-  else if (isWide(elem))
-    table.storeInt64(format, dst, &step, static_cast<const int64_t *>(src),
-                     &from, &n, 1);
-  else
-    table.storeInt32(format, dst, &step, static_cast<const int32_t *>(src),
-                     &from, &n, 1);
-}
-
 void spyre::runtime::runOnDense(Core &core, const StructuredLoop &loop,
                                 const std::vector<bool> &isOne,
                                 uint8_t *const *places, int64_t count) {
