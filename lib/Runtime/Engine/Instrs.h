@@ -173,9 +173,9 @@ class LoadInstr : public Instr {
 public:
   int dst = 0, tile = 0;
   Elem elem = Elem::F16;
-  /// Whether this only checks the access. The one structured loop that uses the
-  /// tile then reads it piece by piece, so that pieces stay in the first-level
-  /// cache.
+  /// Whether this only checks the access. The structured loop that uses the
+  /// tile, from its start, then reads it piece by piece, so that pieces stay in
+  /// the first-level cache.
   bool isDeferred = false;
   /// Whether that loop has several inputs and reductions, as a matrix product:
   /// a tile that cores of a gang share is then read at once.

@@ -251,9 +251,6 @@ bool StructuredLoop::copyRows(const TileVal &source, const TileVal &tile,
   std::optional<TileVal::StridedPart> from = source.onlyPart();
   if (!from)
     return false;
-  for (const MapResult &index : inputs[0].map)
-    if (index.terms.empty() && index.constant != 0)
-      return false;
   size_t shape[kMaxRank];
   ptrdiff_t toStrides[kMaxRank], fromStrides[kMaxRank];
   bool hasRows = false;

@@ -84,7 +84,7 @@ bool RowLoops::add(size_t position, const StructuredLoop &loop) {
   for (const LoopOperand &in : l.inputs)
     if (!isRowwise(in.use.slot))
       needed.push_back(in.use.slot);
-    else if (rowLoopOf(l, in) != row)
+    else if (rowLoopOf(l, in) != row || !in.startsAtZero())
       return false;
   needed.push_back(l.outputs[0].use.slot);
   rowwise.push_back(l.results[0]);

@@ -17,6 +17,7 @@
 #include "CodeTable.h"
 #include "ScalarRun.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -35,6 +36,12 @@ struct LoopOperand {
   TensorUse use;
   Elem elem = Elem::F32;
   std::vector<MapResult> map;
+  /// Whether the first point of the loops is the operand's first element.
+  bool startsAtZero() const {
+    return std::all_of(map.begin(), map.end(), [](const MapResult &result) {
+      return result.constant == 0;
+    });
+  }
 };
 
 class StructuredLoop;

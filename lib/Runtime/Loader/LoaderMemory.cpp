@@ -100,13 +100,18 @@ int FunctionLoader::addForm(Operation *op, AccessTilePlan &tilePlan,
 
 /// Whether the one user of a loaded tile may read it piece by piece: a
 /// structured loop further down the block that is no product (those read their
-/// tiles more than once) with no write to memory in between.
+/// tiles more than once), reads it from its start, as pieces have no other, and
+/// has no write to memory before it.
 static bool canDefer(ktdp::LoadOp load) {
   if (!load.getResult().hasOneUse() || !load.getTile().hasOneUse())
     return false;
   OpOperand &use = *load.getResult().use_begin();
   auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());
   if (!user || user->getBlock() != load->getBlock() || !user.isDpsInput(&use))
+    return false;
+  AffineMap map = user.getMatchingIndexingMap(&use);
+  SmallVector<int64_t> start(map.getNumDims(), 0);
+  if (llvm::any_of(map.compose(start), [](int64_t at) { return at != 0; }))
     return false;
   for (Operation *op = load->getNextNode(); op != user; op = op->getNextNode())
     if (isa<ktdp::StoreOp>(op) || op->getNumRegions() != 0)
