@@ -41,7 +41,7 @@ from torch.utils._python_dispatch import (
 )
 
 from torch_spyre import _C, extensions
-from torch_spyre.decompositions import table
+from torch_spyre.decompositions import recurrent_layers, table
 from torch_spyre.frontend.leftovers import KEPT_META
 from torch_spyre.frontend.stages import function_of
 
@@ -144,7 +144,7 @@ def _seal_of(gm: GraphModule, options: dict[str, Any]) -> str:
         raise _NotKept("operators have decompositions or lowerings of the user's")
     # Of some 2,000 kernels of PyTorch and its libraries, nearly all are others.
     for name in torch.library._impls:
-        if not name.startswith("aten/"):
+        if not name.startswith("aten/") or name in recurrent_layers.REGISTERED:
             continue
         _, operator, key = name.split("/")
         if key.startswith(_TRACED_KEYS):
