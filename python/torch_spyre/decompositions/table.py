@@ -45,6 +45,7 @@ from torch_spyre.decompositions import (
     triangular,
     windows,
 )
+from torch_spyre.decompositions.strides import as_inferred
 
 _aten = torch.ops.aten
 #: What norms become in graphs; not among PyTorch's core decompositions.
@@ -178,11 +179,8 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
         **fused.foreach_decompositions(),
     }
     lacking = {op: fn for op, fn in table.items() if str(op) not in own}
-    return {
-        **lacking,
-        **attention.BESIDE_ROWS,
-        **elementary.BESIDE_ROWS,
-    }
+    found = {**lacking, **attention.BESIDE_ROWS, **elementary.BESIDE_ROWS}
+    return {op: as_inferred(op, fn) for op, fn in found.items()}
 
 
 def decomposition_of(op: Any) -> Callable | None:

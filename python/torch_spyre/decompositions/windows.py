@@ -347,7 +347,7 @@ def _phase_weight(weight: Tensor, dims: Sequence[_PhasedDim], groups: int) -> Te
     return weight.flatten(0, 1 + count)
 
 
-def _format_of_result(x: Tensor, weight: Tensor) -> torch.memory_format:
+def format_of_result(x: Tensor, weight: Tensor) -> torch.memory_format:
     """Channels last if either operand is, in two dimensions and in three."""
     for last in (torch.channels_last, torch.channels_last_3d):
         if last in (suggest_memory_format(x), suggest_memory_format(weight)):
@@ -384,7 +384,7 @@ def convolution(
         ]
         convolve = _convolve_transposed
     result = convolve(x, weight, bias, stride, padding, dilation, groups, out)
-    return result.contiguous(memory_format=_format_of_result(x, weight))
+    return result.contiguous(memory_format=format_of_result(x, weight))
 
 
 def _gradient_of_weight(

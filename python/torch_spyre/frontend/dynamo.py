@@ -237,19 +237,44 @@ def _open_for_spyre(safetensors: ModuleType) -> None:
 
 
 def _correct_losses(decompositions: ModuleType) -> None:
-    """PyTorch takes this one apart before it asks for decompositions."""
-    from torch_spyre.decompositions.losses import multilabel_margin_loss_forward
+    """PyTorch takes these apart before it asks for decompositions."""
+    from torch_spyre.decompositions import losses
 
-    op = torch.ops.aten.multilabel_margin_loss_forward.default
-    original = op.py_kernels[torch._C.DispatchKey.Autograd]
+    key = torch._C.DispatchKey.Autograd
+    for op, function in losses.DECOMPOSITIONS.items():
+        if key in op.py_kernels:
+            op.py_kernels[key] = _on_spyre(function, op.py_kernels[key])
+            op._dispatch_cache.clear()
 
-    def forward(x: torch.Tensor, target: torch.Tensor, reduction: int) -> Any:
-        on_spyre = x.device.type == "spyre"
-        function = multilabel_margin_loss_forward if on_spyre else original
-        return function(x, target, reduction)
 
-    op.py_kernels[torch._C.DispatchKey.Autograd] = forward
-    op._dispatch_cache.clear()
+def _on_spyre(function: Callable, original: Callable) -> Callable:
+    """One of two functions, by the device of the first argument."""
+
+    @wraps(original)
+    def choose(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return (function if _is_on_spyre(x) else original)(x, *args, **kwargs)
+
+    return choose
+
+
+def _say_strides_of_convolutions(fake_impls: ModuleType) -> None:
+    """PyTorch thinks that channels come last on some devices only."""
+    op = torch.ops.aten.convolution.default
+    original = fake_impls.op_implementations_dict[op]
+
+    @wraps(original)
+    def convolution(mode: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(mode, func, *args, **kwargs)
+        if func is not op or not _is_on_spyre(result):
+            return result
+        from torch_spyre.decompositions.windows import format_of_result
+
+        given = {**dict(zip(("input", "weight"), args, strict=False)), **kwargs}
+        with mode:
+            form = format_of_result(given["input"], given["weight"])
+            return result.contiguous(memory_format=form)
+
+    fake_impls.op_implementations_dict[op] = convolution
 
 
 def _attend_to_jagged(ops: ModuleType) -> None:
@@ -285,6 +310,7 @@ _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "torch._functorch._aot_autograd.utils": _draw_again,
     "torch._inductor.compile_fx": _route_inductor,
     "torch._inductor.utils": _refresh_programs,
+    "torch._subclasses.fake_impls": _say_strides_of_convolutions,
     "torch.compiler._cache": _keep_programs,
     "torch.nested._internal.ops": _attend_to_jagged,
     "torch.nn.attention.flex_attention": _allow_flex_attention,

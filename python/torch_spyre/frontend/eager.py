@@ -21,6 +21,7 @@ from torch._ops import OpOverload
 from torch_spyre import _C, extensions
 from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions.quantized import RESULTS
+from torch_spyre.decompositions.strides import arranged
 from torch_spyre.decompositions.table import (
     OWN,
     decomposition_of,
@@ -38,6 +39,7 @@ from torch_spyre.frontend.eager_calls import (
     call_of,
     check_updated,
     check_written,
+    constant_of,
     count_sizes,
     differ_in_size,
     fresh,
@@ -258,7 +260,7 @@ def _compile_for(
             raise _C.UnsupportedOp("a decomposition of a user goes before its row")
         try:
             table = decompositions()
-            imported = _import_decomposed(call, arguments, operands, table)
+            imported = _import_decomposed(call, arguments, operands, table, metas)
             return _finish(call, arguments, *imported)
         except _Declined:
             if str(call.functional) not in table_operators():
@@ -284,7 +286,7 @@ def _compile_for(
         if decomposition is not None:
             table[target] = decomposition
         try:
-            imported = _import_decomposed(call, arguments, operands, table)
+            imported = _import_decomposed(call, arguments, operands, table, metas)
             return _finish(call, arguments, *imported)
         except RefusedNode as error:
             target = error.node.target
@@ -435,9 +437,10 @@ def _import_decomposed(
     arguments: list[Any],
     operands: Operands,
     table: dict[Any, Callable],
+    metas: list[Any],
 ) -> tuple[Importer, list[int], list[int], Any]:
     """The operator as a graph of simpler ones."""
-    graph, fakes, sizes = _trace(call, arguments, operands, table)
+    graph, fakes, sizes = _trace(call, arguments, operands, table, metas)
     importer, homes = _start(operands)
     given = [n for n in graph.nodes if n.op == "placeholder"]
     placeholders = given[: len(fakes)]
@@ -461,7 +464,7 @@ def _import_decomposed(
         elif node.op == "call_function":
             importer.add_node(node, node.meta["val"])
         elif node.op == "get_attr":
-            importer.values[node] = Constant(_constant(graph.owning_module, node))
+            importer.values[node] = Constant(constant_of(graph.owning_module, node))
         elif node.op == "output":
             output = node.args[0]
 
@@ -477,20 +480,12 @@ def _import_decomposed(
     return importer, operands.kind.first, views, results
 
 
-def _constant(module: Any, node: torch.fx.Node) -> Any:
-    value = getattr(module, node.target)
-    if not isinstance(value, torch.Tensor) or value.dim() != 0:
-        raise _C.UnsupportedOp(
-            "its decomposition uses a constant tensor that has dimensions"
-        )
-    return value.item()
-
-
 def _trace(
     call: Call,
     arguments: list[Any],
     operands: Operands,
     table: dict[Any, Callable],
+    metas: list[Any],
 ) -> tuple[torch.fx.Graph, list[torch.Tensor], list[torch.SymInt]]:
     """The graph, and its inputs: what stands for the tensors, and numbers."""
     from torch._subclasses.functional_tensor import dispatch_functionalize
@@ -528,8 +523,13 @@ def _trace(
             results = own(*inputs)
             if results is NotImplemented:
                 raise _Declined("its decomposition does not support these arguments")
-            return results if call.written else fresh(results, values)
-        return call.invoke(inputs, _stored_dtype(call, arguments), "spyre")
+        else:
+            results = call.invoke(inputs, _stored_dtype(call, arguments), "spyre")
+        if call.written:
+            return results
+        results = results if own is None else fresh(results, values)
+        is_one = isinstance(results, torch.Tensor)
+        return arranged(results, metas[0] if is_one else metas)
 
     try:
         with operands.mode():

@@ -329,3 +329,13 @@ def fresh(results: Any, inputs: Sequence[Any]) -> Any:
     if isinstance(results, (list, tuple)):
         return [fresh(result, inputs) for result in results]
     return results.clone() if any(results is value for value in inputs) else results
+
+
+def constant_of(module: Any, node: torch.fx.Node) -> Any:
+    """The number that a node of a decomposition reads."""
+    value = getattr(module, node.target)
+    if not isinstance(value, torch.Tensor) or value.dim() != 0:
+        raise _C.UnsupportedOp(
+            "its decomposition uses a constant tensor that has dimensions"
+        )
+    return value.item()

@@ -23,6 +23,7 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
+from torch_spyre.decompositions.strides import arranged, has_strides
 from torch_spyre.device.devices import device
 from torch_spyre.frontend import (
     cache,
@@ -551,7 +552,20 @@ class EagerStep:
         node = self.node
         args = torch.fx.map_arg(node.args, env.__getitem__)
         kwargs = torch.fx.map_arg(node.kwargs, env.__getitem__)
-        env[node] = call_at_line(node, node.target, args, kwargs)
+        result = call_at_line(node, node.target, args, kwargs)
+        env[node] = as_traced(node, result)
+
+
+def as_traced(node: Node, result: Any) -> Any:
+    """The result of an operator with the strides that later ones were traced with."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or any(r.alias_info is not None for r in schema.returns):
+        return result
+    value = node.meta.get("val")
+    for meta in filter(has_strides, _tensors(value)):
+        if any(isinstance(n, torch.SymInt) for n in (*meta.shape, *meta.stride())):
+            return result
+    return arranged(result, value)
 
 
 def call_at_line(node: Node, function: Any, args: Any, kwargs: Any) -> Any:
