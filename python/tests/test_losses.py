@@ -38,3 +38,36 @@ def test_multilabel_margin_loss(reduction, dtype):
             for a, e in zip(actual, wanted, strict=True):
                 # In fp32 four terms per pair are added in another order.
                 assert_units(a.cpu(), e, 2 if dtype == torch.float16 else 16)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_multi_margin_loss(is_weighted, p, reduction, dtype):
+    weight = torch.tensor([0.5, 1.0, 2.0, 1.5, 0.25], dtype=dtype)
+
+    def loss_of(x, target):
+        given = weight.to(x.device, x.dtype) if is_weighted else None
+        return F.multi_margin_loss(
+            x, target, p=p, margin=0.5, weight=given, reduction=reduction
+        )
+
+    def run(x, target, function=loss_of):
+        x = x.detach().requires_grad_()
+        loss = function(x, target)
+        (gradient,) = torch.autograd.grad(loss.sum(), x)
+        return loss.detach(), gradient
+
+    rows = torch.randn(4, 5, generator=torch.Generator().manual_seed(0)).to(dtype)
+    targets = torch.tensor([3, 0, 4, 2])
+    for x, target in ((rows, targets), (rows[:1], targets[:1]), (rows[0], targets[0])):
+        wanted = run(device_value(x), target)
+        found = [run(x.to("spyre"), target.to("spyre"))]
+        if x.dim() == 2:
+            function = compiled(loss_of, fullgraph=True)
+            found.append(run(x.to("spyre"), target.to("spyre"), function))
+        for actual in found:
+            for a, e in zip(actual, wanted, strict=True):
+                assert a.shape == e.shape
+                assert_units(a.cpu(), e, 1 if dtype == torch.float16 else 16)

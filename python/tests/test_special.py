@@ -8,7 +8,7 @@ import torch
 import torch_spyre
 from aten_rows import F16, F32
 from native_calls import held, native
-from numerics import assert_within, unit
+from numerics import assert_within, compiled, unit
 
 EDGES = [0.0, -0.0, 1, 2, 0.5, 1.5, 2.5, 6, 1e4, 1e-3, -1e-3, 3.75, -3.75]
 FUNCTIONS = {
@@ -160,3 +160,12 @@ def test_logspace(start, end, steps, base, dtype):
         assert actual.dtype == dtype
         assert_within(actual.cpu(), exact, bound)
     assert torch_spyre.fallback_report() == {}
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_an_infinite_side_has_an_infinite_hypotenuse(is_compiled):
+    values = torch.tensor([torch.inf, -torch.inf, torch.nan, 0.0, 3.0, 1e30])
+    a, b = (t.flatten() for t in torch.meshgrid(values, values, indexing="ij"))
+    run = compiled(torch.hypot) if is_compiled else torch.hypot
+    actual = run(a.to("spyre"), b.to("spyre")).cpu()
+    torch.testing.assert_close(actual, torch.hypot(a, b), equal_nan=True)

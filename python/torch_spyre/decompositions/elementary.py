@@ -117,7 +117,9 @@ def _hypot(x: Tensor, y: Tensor) -> Tensor:
     large, small = torch.maximum(a, b), torch.minimum(a, b)
     ratio = small / large
     finite = large * (1.0 + ratio * ratio).sqrt()
-    return torch.where((large == 0) | large.isinf(), large, finite)
+    # As C says: with an infinity, also one beside what is no number.
+    result = torch.where(large == 0, large, finite)
+    return torch.where(a.isinf() | b.isinf(), torch.inf, result)
 
 
 def _negative(x: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ They are computed in fp32 and rounded once at the end.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -73,7 +73,74 @@ def multilabel_margin_loss_backward(
     return ((grows - pulled).sum(1) * scale).reshape(x.shape).to(x.dtype)
 
 
+class _Margins(NamedTuple):
+    """Of rows [N, C]: how far each class is within the margin of the target's, 0 where
+    it is not and for the target; where the target is [N, C], its weights [N, 1].
+    """
+
+    within: Tensor
+    is_target: Tensor
+    weights: Tensor | None
+
+    @classmethod
+    def of(
+        cls, x: Tensor, target: Tensor, margin: float, weight: Tensor | None
+    ) -> _Margins:
+        rows, targets = torch.atleast_2d(x).float(), target.reshape(-1, 1)
+        is_target = targets == torch.arange(rows.shape[1], device=x.device)
+        margins = margin - rows.gather(1, targets) + rows
+        within = torch.where((margins > 0) & ~is_target, margins, 0.0)
+        weights = None if weight is None else weight.float()[targets]
+        return cls(within, is_target, weights)
+
+
+def multi_margin_loss(
+    x: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1,
+    weight: Tensor | None = None,
+    reduction: int = _MEAN,
+) -> Tensor:
+    """The loss of classes x, [N, C] or [C]."""
+    margins = _Margins.of(x, target, margin, weight)
+    losses = margins.within if p == 1 else margins.within.square()
+    if margins.weights is not None:
+        losses = losses * margins.weights
+    losses = losses.sum(1) / losses.shape[1]
+    if reduction == _MEAN:
+        losses = losses.mean()
+    elif reduction == _SUM or target.dim() == 0:
+        losses = losses.sum()
+    return losses.to(x.dtype)
+
+
+def multi_margin_loss_backward(
+    gradient: Tensor,
+    x: Tensor,
+    target: Tensor,
+    p: int,
+    margin: float,
+    weight: Tensor | None = None,
+    reduction: int = _MEAN,
+) -> Tensor:
+    """The gradient of x."""
+    margins = _Margins.of(x, target, margin, weight)
+    within = margins.within
+    pulled = (within > 0).float() if p == 1 else 2 * within
+    count, classes = within.shape
+    scale = gradient.float().reshape(-1, 1) / classes
+    if reduction == _MEAN and count:
+        scale = scale / count
+    if margins.weights is not None:
+        scale = scale * margins.weights
+    of_target = torch.where(margins.is_target, -pulled.sum(1, keepdim=True), pulled)
+    return (of_target * scale).reshape(x.shape).to(x.dtype)
+
+
 DECOMPOSITIONS: dict[Any, Callable] = {
+    aten.multi_margin_loss.default: multi_margin_loss,
+    aten.multi_margin_loss_backward.default: multi_margin_loss_backward,
     aten.multilabel_margin_loss_forward.default: multilabel_margin_loss_forward,
     aten.multilabel_margin_loss_backward.default: multilabel_margin_loss_backward,
 }
