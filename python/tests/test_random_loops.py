@@ -18,7 +18,7 @@ from ktir_text import box, function, grid
 
 pytestmark = needs_tools
 
-COUNT = int(os.environ.get("SPYRE_RANDOM_LOOPS", 60))
+COUNT = int(os.environ.get("SPYRE_RANDOM_LOOPS", 150))
 SEED = int(os.environ.get("SPYRE_RANDOM_SEED", 0))
 SIZES = [1, 2, 3, 7, 31, 63, 64, 65, 127, 130]
 LARGE = [*SIZES, 192, 300, 1024, 2049, 4099, 8192]
