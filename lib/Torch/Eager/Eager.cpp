@@ -255,7 +255,7 @@ compileSized(const c10::OperatorHandle &op,
     py::tuple parts = answer;
     sized->program = EagerProgram::fromPython(parts);
     sized->form = parts[4].cast<std::vector<SizeExpr>>();
-    sized->positions = parts[5].cast<std::vector<int>>();
+    sized->places = parts[5].cast<decltype(sized->places)>();
     sized->conditions = parts[6].cast<std::vector<SizeExpr>>();
     return sized;
   });
@@ -363,8 +363,9 @@ std::shared_ptr<const Entry> match(const SizedEagerProgram &sized,
                                    const Call &call,
                                    const std::vector<int64_t> &numbersOfForm) {
   std::vector<int64_t> sizes;
-  for (int position : sized.positions)
-    sizes.push_back(numbersOfForm[position]);
+  for (auto [position, part] : sized.places)
+    sizes.push_back(numbersOfForm[position] -
+                    (part ? numbersOfForm[*part] : 0));
   for (size_t i : c10::irange(sized.form.size()))
     if (sized.form[i].at(sizes) != numbersOfForm[i])
       return nullptr;

@@ -15,6 +15,8 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace spyre::pytorch {
@@ -57,9 +59,11 @@ struct EagerProgram {
 /// A program for many sizes, and the calls of a form that it is for.
 struct SizedEagerProgram {
   EagerProgram program;
-  /// What each number of the form is, and which ones are the symbols.
+  /// What each number of the form is.
   std::vector<SizeExpr> form;
-  std::vector<int> positions;
+  /// Per symbol, which number it is, or by how much that is larger than
+  /// another.
+  std::vector<std::pair<int, std::optional<int>>> places;
   /// What is at least 0 in these calls.
   std::vector<SizeExpr> conditions;
   /// What the floating-point numbers of the call are, unless the program takes

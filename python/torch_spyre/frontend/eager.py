@@ -201,7 +201,7 @@ def compile_sized(
                 raise _C.UnsupportedOp("its import depends on the sizes of the call")
         _log.debug("%s%s runs as one for many sizes", call.name, Shapes(arguments))
         _programs[call.name].many_sizes += 1
-        return *program, operands.form, operands.positions, operands.conditions
+        return *program, operands.form, operands.places, operands.conditions
     except ExtensionError:
         raise
     except (Unsupported, _C.SpyreError) as error:

@@ -39,12 +39,18 @@ class SizedOperands(Operands):
         self._env = ShapeEnv()
         self._num_conditions = 0
         self._binding = Binding()
-        hints = [numbers[position] for position in pattern.positions]
-        self._symints = [self._add_symbol(i, hint) for i, hint in enumerate(hints)]
-        symbols = [_C.SizeExpr.symbol(number) for number in range(len(hints))]
-        #: What each number of the form is, and where the symbols are.
+        #: Where the symbols are, and what they are beyond, or None.
+        self.places = list(zip(pattern.positions, pattern.parts, strict=True))
+        hints = [
+            numbers[position] - (0 if part is None else numbers[part])
+            for position, part in self.places
+        ]
+        self._symints = pattern.values(
+            [self._add_symbol(i, hint) for i, hint in enumerate(hints)]
+        )
+        symbols = self._symbols_of(pattern)
+        #: What each number of the form is.
         self.form = [_C.SizeExpr(0) + n.of(symbols) for n in pattern.numbers]
-        self.positions = list(pattern.positions)
         #: What is at least 0 in all calls of the program, beside the ranges.
         self.conditions: list[_C.SizeExpr] = []
         self._lay_out(pattern)
@@ -64,9 +70,15 @@ class SizedOperands(Operands):
         self._binding.add(symbol, own, sizes, hint, None)
         return symint
 
+    @staticmethod
+    def _symbols_of(pattern: Pattern) -> list[Any]:
+        """What stands for the symbols of a pattern in the program's sizes."""
+        count = len(pattern.positions)
+        return pattern.values([_C.SizeExpr.symbol(number) for number in range(count)])
+
     def _lay_out(self, pattern: Pattern) -> None:
         """Takes the numbers of the form apart, in the order that _C counts them."""
-        symbols = [_C.SizeExpr.symbol(number) for number in range(len(self._symints))]
+        symbols = self._symbols_of(pattern)
         numbers = iter(pattern.numbers)
 
         def take(count: int) -> list[Sum]:
@@ -233,19 +245,37 @@ def operands_of(
     if these calls have too little in common.
     """
     integers = range(len(numbers) - count, len(numbers))
-    pattern = find_pattern(numbers, list(_places_of_sizes(tensors)), earlier, integers)
+    places, parts = _places_of_sizes(tensors, numbers)
+    pattern = find_pattern(numbers, places, earlier, integers, parts)
     return None if pattern is None else SizedOperands(tensors, numbers, pattern)
 
 
-def _places_of_sizes(tensors: Sequence[torch.Tensor]) -> Iterator[int]:
-    """The positions of sizes among the numbers of a form."""
+def _places_of_sizes(
+    tensors: Sequence[torch.Tensor], numbers: Sequence[int]
+) -> tuple[list[int], dict[int, int]]:
+    """The positions of sizes among the numbers of a form. And of those that homes have
+    along dimensions of which tensors have a part, with those of the longest parts.
+    """
+    places: list[int] = []
+    parts: dict[int, int] = {}
     position = 0
-    known = set()
+    homes: dict[int, tuple[int, int]] = {}
     for tensor in tensors:
-        yield from range(position, position + tensor.dim())
-        position += 2 * tensor.dim() + 1
+        own, rank = position, tensor.dim()
+        places += range(own, own + rank)
+        position += 2 * rank + 1
         identity, _, sizes, _, _, _ = _C.tensor_info(tensor)
-        if identity not in known:
-            known.add(identity)
-            yield from range(position, position + len(sizes))
+        if identity not in homes:
+            homes[identity] = position, len(sizes)
+            places += range(position, position + len(sizes))
             position += 2 * len(sizes)
+        home, home_rank = homes[identity]
+        for whole in range(home, home + home_rank):
+            for part in range(own, own + rank):
+                if (
+                    numbers[whole + home_rank] == numbers[part + rank]
+                    and numbers[parts.get(whole, part)] <= numbers[part]
+                    and numbers[part] < numbers[whole]
+                ):
+                    parts[whole] = part
+    return places, parts

@@ -7,7 +7,7 @@ differ are symbols, or sums and products of symbols and whole numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -40,6 +40,16 @@ class Pattern:
 
     numbers: tuple[Sum, ...]
     positions: tuple[int, ...]
+    #: Per symbol the position of a smaller number, of a part of it: only what it has
+    #: beyond that varies by itself. None for most.
+    parts: tuple[int | None, ...]
+
+    def values(self, symbols: Sequence[Any]) -> list[Any]:
+        """What the symbols are where these vary by themselves."""
+        found: list[Any] = []
+        for own, part in zip(symbols, self.parts, strict=True):
+            found.append(own if part is None else self.numbers[part].of(found) + own)
+        return found
 
 
 def find_pattern(
@@ -47,6 +57,7 @@ def find_pattern(
     sizes: Sequence[int],
     earlier: Sequence[Sequence[int]],
     integers: Sequence[int] = (),
+    parts: Mapping[int, int] | None = None,
 ) -> Pattern | None:
     """The pattern of a call and of earlier ones with fewest symbols, if there is one.
 
@@ -70,7 +81,7 @@ def find_pattern(
         samples = [s for s in samples if all(s[i] >= _LEAST for i in moved - own)]
         if not samples or samples[0] != tuple(numbers):
             continue
-        found = _fit(samples, sorted(moved - own), sorted(moved & own))
+        found = _fit(samples, sorted(moved - own), sorted(moved & own), parts or {})
         if found is None:
             continue
         if best is None or _rank(found) < _rank(best):
@@ -84,7 +95,10 @@ def _rank(pattern: Pattern) -> tuple[int, tuple[int, ...]]:
 
 
 def _fit(
-    samples: Sequence[tuple[int, ...]], moved: Sequence[int], integers: Sequence[int]
+    samples: Sequence[tuple[int, ...]],
+    moved: Sequence[int],
+    integers: Sequence[int],
+    parts: Mapping[int, int],
 ) -> Pattern | None:
     """What all numbers are; the sizes at ``moved`` and the ``integers`` vary.
 
@@ -93,13 +107,25 @@ def _fit(
     columns = list(zip(*samples, strict=True))
     symbols: list[tuple[int, ...]] = []
     positions: list[int] = []
+    inside: list[int | None] = []
     # A size that is a sum is larger than the symbol in it.
     for position in (*sorted(moved, key=lambda p: (columns[p], p)), *integers):
         if _as_sum(columns[position], symbols, most=1) is None:
             if min(columns[position]) < _LEAST:
                 return None
+            part = parts.get(position)
+            known = None if part is None else _as_sum(columns[part], symbols, most=1)
+            if part is not None and known is not None and known.symbols:
+                longer = [s for s in samples if s[position] - s[part] >= _LEAST]
+                if len(longer) < len(samples):
+                    # What is its own part, or hardly longer, is of another kind.
+                    is_longer = longer[:1] == samples[:1]
+                    return _fit(longer, moved, integers, parts) if is_longer else None
+            else:
+                part = None
             symbols.append(columns[position])
             positions.append(position)
+            inside.append(part)
     if len(samples) - 1 < 2 ** len(positions):
         return None
     found = [_as_sum(column, symbols, most=3) for column in columns]
@@ -107,8 +133,8 @@ def _fit(
         # Calls of several kinds, as for parts that begin at several places.
         unlike = [number for number, own in enumerate(found) if own is None]
         alike = [s for s in samples if all(s[i] == samples[0][i] for i in unlike)]
-        return _fit(alike, moved, integers)
-    return Pattern(tuple(found), tuple(positions))  # type: ignore[arg-type]
+        return _fit(alike, moved, integers, parts)
+    return Pattern(tuple(found), tuple(positions), tuple(inside))  # type: ignore[arg-type]
 
 
 def _as_sum(
