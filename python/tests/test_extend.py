@@ -13,7 +13,7 @@ from torch.nn import functional
 from torch_spyre import _C, extend
 from torch_spyre.compile_backend import compiled_parts
 from torch_spyre.errors import ExtensionError
-from torch_spyre.frontend.parts import EagerStep
+from torch_spyre.frontend.eager_steps import EagerStep
 from torch_spyre.ops import fallbacks
 from torch_spyre.ops.fallbacks import FallbackWarning
 

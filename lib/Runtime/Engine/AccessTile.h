@@ -309,8 +309,10 @@ private:
   /// each of them.
   template <typename Visit>
   void forEachBox(Box &box, const int64_t *steps, Visit &&visit) const;
-  /// Whether the tile is runs of the view's elements.
-  bool isMadeOfRuns() const { return !isPartlyOutside && !plan->isEnumerated; }
+  /// Calls visit(box, first code in memory, tileOffset) for such boxes. Returns
+  /// false, without a call, if the tile is no list of runs.
+  template <typename Visit>
+  bool forEachBoxOfCodes(const int64_t *strides, Visit &&visit) const;
   /// Calls visit(part) for what stridedParts() returns.
   template <typename Visit>
   void forEachStridedPart(Visit &&visit) const;

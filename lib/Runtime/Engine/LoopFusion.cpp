@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CodeTable.h"
 #include "Instrs.h"
 #include "StructuredLoop.h"
 

@@ -2,6 +2,7 @@
 //===- LoopNest.cpp - Structured loops over tiles -------------------------===//
 
 #include "LoopNest.h"
+#include "CodeTable.h"
 #include "MemoryCheck.h"
 #include "NaNCheck.h"
 

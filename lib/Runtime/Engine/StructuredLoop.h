@@ -14,7 +14,6 @@
 #ifndef SPYRE_LIB_RUNTIME_ENGINE_STRUCTUREDLOOP_H
 #define SPYRE_LIB_RUNTIME_ENGINE_STRUCTUREDLOOP_H
 
-#include "CodeTable.h"
 #include "ScalarRun.h"
 
 #include <algorithm>
@@ -22,6 +21,8 @@
 #include <utility>
 
 namespace spyre::runtime {
+
+class CodeTable;
 
 /// One result of an indexing map: a linear form over the loops.
 struct MapResult {

@@ -13,10 +13,10 @@ import torch
 from torch.fx import GraphModule, Node
 
 from torch_spyre.frontend import host_dtypes, host_numbers
+from torch_spyre.frontend.eager_steps import EagerStep
 from torch_spyre.frontend.importer import TensorSpec, has_row, is_view
 from torch_spyre.frontend.parts import (
     CompiledStep,
-    EagerStep,
     card_of,
     compiling,
     is_device_tensor,

@@ -20,9 +20,9 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
 from torch_spyre.device.devices import UNSUPPORTED_DTYPES
+from torch_spyre.frontend.eager_steps import call_at_line
 from torch_spyre.frontend.host_numbers import is_spyre
 from torch_spyre.frontend.narrowed import returned_to_user
-from torch_spyre.frontend.parts import call_at_line
 
 _LACKING = frozenset(UNSUPPORTED_DTYPES)
 _CPU = torch.device("cpu")

@@ -15,7 +15,7 @@ import logging
 import operator
 import threading
 import warnings
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,6 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
-from torch_spyre.decompositions.strides import arranged, has_strides
 from torch_spyre.device.devices import device
 from torch_spyre.frontend import (
     cache,
@@ -35,13 +34,13 @@ from torch_spyre.frontend import (
     refusals,
     trace,
 )
+from torch_spyre.frontend.eager_steps import EagerStep, tensors_in, user_line
 from torch_spyre.frontend.importer import (
     Constant,
     Importer,
     InputKind,
     RefusedNode,
     is_view,
-    location_of,
 )
 from torch_spyre.frontend.refused_numbers import check_node
 
@@ -372,7 +371,7 @@ class CompiledStep:
     def _exceeds_memory(self) -> bool:
         """Whether a value is larger than a device, on which nothing can run it."""
         limit = _C.mem_get_info()[1]
-        values = (m for n in self.nodes for m in _tensors(self.metas[n]))
+        values = (m for n in self.nodes for m in tensors_in(self.metas[n]))
         return any(v.numel() * v.element_size() > limit for v in values)
 
     def _split(self, reason: str) -> _Refused:
@@ -525,7 +524,7 @@ def _units(nodes: Sequence[Node]) -> list[list[Node]]:
 def _warn_of_refusal(node: Node, reason: str) -> None:
     """Says at the user's line that an operator has no program."""
     text = refusals.count(str(node.target), reason)
-    file, line = _user_line(node)
+    file, line = user_line(node)
     warnings.warn_explicit(
         f"{node.target} runs by itself, because the compiler refuses it here: {text}",
         UserWarning,
@@ -534,70 +533,14 @@ def _warn_of_refusal(node: Node, reason: str) -> None:
     )
 
 
-def _user_line(node: Node) -> tuple[str, int]:
-    """File and line of the user's code that a node comes from."""
-    for file, line, _ in location_of(node):
-        return file, line
-    return "<graph>", 0
-
-
-@dataclass
-class EagerStep:
-    """One node that runs as the operator it is."""
-
-    node: Node
-
-    def run(self, env: dict[Node, Any]) -> None:
-        """Runs on the values of ``env`` and adds the result to it."""
-        node = self.node
-        args = torch.fx.map_arg(node.args, env.__getitem__)
-        kwargs = torch.fx.map_arg(node.kwargs, env.__getitem__)
-        result = call_at_line(node, node.target, args, kwargs)
-        env[node] = as_traced(node, result)
-
-
-def as_traced(node: Node, result: Any) -> Any:
-    """The result of an operator with the strides that later ones were traced with."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None or any(r.alias_info is not None for r in schema.returns):
-        return result
-    value = node.meta.get("val")
-    for meta in filter(has_strides, _tensors(value)):
-        if any(isinstance(n, torch.SymInt) for n in (*meta.shape, *meta.stride())):
-            return result
-    return arranged(result, value)
-
-
-def call_at_line(node: Node, function: Any, args: Any, kwargs: Any) -> Any:
-    """What a node calls; warnings and errors name the user's line."""
-    _C.set_source_line(*_user_line(node))
-    try:
-        return function(*args, **kwargs)
-    except Exception as error:
-        # Python 3.10 has no notes.
-        if hasattr(error, "add_note"):
-            file, line = _user_line(node)
-            error.add_note(f"{node.target} was called at {file}, line {line}")
-        raise
-    finally:
-        _C.set_source_line("", 0)
-
-
-def _tensors(meta: Any) -> Iterator[torch.Tensor]:
-    """The tensors of a node's fake value."""
-    for value in meta if isinstance(meta, (tuple, list)) else [meta]:
-        if isinstance(value, torch.Tensor):
-            yield value
-
-
 def is_device_tensor(meta: Any) -> bool:
     """Whether a node's fake value is on the device, or one of its results."""
-    return any(host_numbers.is_spyre(m) for m in _tensors(meta))
+    return any(host_numbers.is_spyre(m) for m in tensors_in(meta))
 
 
 def card_of(meta: Any) -> int | None:
     """The card that a node's fake value is on; None for values of the host."""
-    for tensor in _tensors(meta):
+    for tensor in tensors_in(meta):
         if host_numbers.is_spyre(tensor):
             return tensor.device.index
     return None

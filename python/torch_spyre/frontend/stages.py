@@ -21,10 +21,11 @@ import sympy
 import torch
 from torch.fx import Graph, GraphModule, Node
 
+from torch_spyre.frontend.eager_steps import EagerStep
 from torch_spyre.frontend.graph import CompiledFunction
 from torch_spyre.frontend.host_numbers import is_spyre
 from torch_spyre.frontend.mask_indices import replace_masks
-from torch_spyre.frontend.parts import EagerStep, is_number
+from torch_spyre.frontend.parts import is_number
 from torch_spyre.frontend.symbols import unbacked_symbols
 
 aten = torch.ops.aten

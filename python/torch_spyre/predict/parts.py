@@ -18,6 +18,7 @@ from torch.fx import Node
 from torch_spyre import _C
 from torch_spyre.device.patches import layout_of_linear_weight
 from torch_spyre.frontend import host_numbers
+from torch_spyre.frontend.eager_steps import EagerStep
 from torch_spyre.frontend.graph import CompiledFunction
 from torch_spyre.frontend.importer import (
     InputKind,
@@ -25,7 +26,7 @@ from torch_spyre.frontend.importer import (
     TensorSpec,
     is_view,
 )
-from torch_spyre.frontend.parts import CompiledPart, CompiledStep, EagerStep, compiling
+from torch_spyre.frontend.parts import CompiledPart, CompiledStep, compiling
 from torch_spyre.predict.cards import AllReduce, all_reduce_of, waits_for_sum
 from torch_spyre.predict.trace import TracedStep
 
