@@ -3,6 +3,7 @@
 #include "../Profiling/Trace.h"
 #include "../Storage/Sticks.h"
 
+#include <ATen/core/jit_type.h>
 #include <atomic>
 #include <numeric>
 
