@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Engine/KeptTiles.h"
+#include "ReplaceAll.h"
 #include "Spyre/Runtime/Loader/LoaderFile.h"
 
 #include "gtest/gtest.h"
@@ -72,9 +73,7 @@ func.func @main(%a: index, %b: index, %c: index) {
 }
 )";
   auto replace = [&](const std::string &from, const std::string &to) {
-    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;
-         at += to.size())
-      text.replace(at, from.size(), to);
+    replaceAll(text, from, to);
   };
   replace("LAST", product.last);
   replace("END", product.end);

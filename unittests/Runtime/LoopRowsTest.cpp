@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ReplaceAll.h"
 #include "Spyre/Runtime/Loader/LoaderFile.h"
 
 #include "gtest/gtest.h"
@@ -19,9 +20,7 @@ struct Case {
 
 std::string numbered(std::string text, const Case &c) {
   auto replace = [&](const std::string &from, const std::string &to) {
-    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;
-         at += to.size())
-      text.replace(at, from.size(), to);
+    replaceAll(text, from, to);
   };
   std::string rows = std::to_string(c.rows),
               columns = std::to_string(c.columns);

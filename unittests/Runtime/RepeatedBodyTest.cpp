@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ReplaceAll.h"
 #include "Spyre/Runtime/Loader/LoaderFile.h"
 #include "Spyre/Support/Error.h"
 
@@ -69,9 +70,7 @@ func.func @main(%x: index, %y: index) {
 }
 )";
   auto replace = [&](const std::string &from, const std::string &to) {
-    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;
-         at += to.size())
-      text.replace(at, from.size(), to);
+    replaceAll(text, from, to);
   };
   bool isWide = std::string(scan.elem) == "f32";
   replace("WIDEN", isWide ? "arith.addf %in, %in : f32"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Engine/Stacks.h"
+#include "ReplaceAll.h"
 #include "Spyre/Runtime/Loader/LoaderFile.h"
 
 #include "gtest/gtest.h"
@@ -13,12 +14,6 @@ using namespace spyre::runtime;
 namespace {
 /// Tiles of 16 elements: each core has `trips` of them, one behind another.
 constexpr int kTile = 16;
-
-void replaceAll(std::string &text, const std::string &word,
-                const std::string &by) {
-  for (size_t at; (at = text.find(word)) != std::string::npos;)
-    text.replace(at, word.size(), by);
-}
 
 /// A kernel on tiles %a of x, %b of y and one of z, in whose body %at is where
 /// they begin. It has `%xt`, `%yt` and `%zt`, and ends with a store.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ReplaceAll.h"
 #include "Spyre/Runtime/Loader/LoaderFile.h"
 
 #include "gtest/gtest.h"
@@ -38,8 +39,7 @@ DeviceSpec simpleSpec() {
 std::string replaced(std::string text,
                      const std::map<std::string, std::string> &values) {
   for (const auto &[key, value] : values)
-    for (size_t at; (at = text.find(key)) != std::string::npos;)
-      text.replace(at, key.size(), value);
+    replaceAll(text, key, value);
   return text;
 }
 
