@@ -2,7 +2,6 @@
 //===- LoopNest.cpp - Structured loops over tiles -------------------------===//
 
 #include "LoopNest.h"
-#include "CodeTable.h"
 #include "MemoryCheck.h"
 #include "NaNCheck.h"
 
@@ -193,95 +192,12 @@ bool spyre::runtime::exceedsCaches(const ViewVal &view) {
   return bytes >= least && bytes < most;
 }
 
-/// The strides along the dimensions of a tile that is the loop's only input,
-/// in what has strides `to` along the dimensions of the result. Returns false
-/// if a dimension of one tile is none of the other's, of the same size.
-bool StructuredLoop::followStrides(const TileVal &source, const TileVal &tile,
-                                   const int64_t *to, int64_t *strides) const {
-  if (inputs[0].map.size() != outputs[0].map.size())
-    return false;
-  for (size_t d = 0; d < outputs[0].map.size(); ++d) {
-    int dim = dimOf(inputs[0], outputs[0].map[d].terms[0].first);
-    if (dim < 0 || source.sizes[dim] != tile.sizes[d])
-      return false;
-    strides[dim] = to[d];
-  }
-  return true;
-}
-
-/// Moves codes from device memory to it, if that is all that the loop does, or
-/// what it makes of each, which `results` says.
-bool StructuredLoop::moveCodes(Core &core, const TileVal &tile,
-                               const uint16_t *results) const {
-  const LoopOperand &in = inputs[0];
-  const TensorVal &t = core.tensors[in.use.slot];
-  if (inputs.size() != 1 || in.elem != Elem::F16 || t.deferredTile < 0 ||
-      !(results || body.yieldsInput()))
-    return false;
-  const TileVal &source = core.tiles[t.deferredTile];
-  auto [first, end] = source.hostBytes();
-  auto [firstStored, endStored] = tile.hostBytes();
-  int64_t strides[kMaxRank];
-  if (!results && (end <= firstStored || endStored <= first)) {
-    std::optional<TileVal::StridedPart> to = tile.onlyPart();
-    if (to && tile.isApart(*to) &&
-        (copyRows(source, tile, *to) ||
-         (followStrides(source, tile, to->strides, strides) &&
-          source.loadCodes(const_cast<uint8_t *>(to->first), strides))))
-      return true;
-    if (tile.isDense() &&
-        followStrides(source, tile, tile.hostStrides(), strides) &&
-        source.loadCodes(tile.firstByte(), strides))
-      return true;
-  }
-  if (!followStrides(source, tile, tile.hostStrides(), strides))
-    return false;
-  auto numCodes = static_cast<size_t>(tile.numElements);
-  Buffer *codes = core.pool->get(numCodes * sizeof(uint16_t));
-  bool isRead = source.loadCodes(codes->data(), strides);
-  if (isRead && results)
-    kernels().lookUp(results, codes->data(), codes->data(), numCodes);
-  bool isDone = isRead && tile.storeCodes(codes->data());
-  core.pool->release(codes);
-  return isDone;
-}
-
-/// Copies one tile to the other, if rows of the one are rows of the other.
-bool StructuredLoop::copyRows(const TileVal &source, const TileVal &tile,
-                              const TileVal::StridedPart &to) const {
-  std::optional<TileVal::StridedPart> from = source.onlyPart();
-  if (!from)
-    return false;
-  size_t shape[kMaxRank];
-  ptrdiff_t toStrides[kMaxRank], fromStrides[kMaxRank];
-  bool hasRows = false;
-  auto rank = static_cast<unsigned>(outputs[0].map.size());
-  for (unsigned d = 0; d < rank; ++d) {
-    int dim = dimOf(inputs[0], outputs[0].map[d].terms[0].first);
-    if (dim < -1 || (dim >= 0 && source.sizes[dim] != tile.sizes[d]))
-      return false;
-    shape[d] = size_t(tile.sizes[d]);
-    toStrides[d] = to.strides[d];
-    fromStrides[d] = dim < 0 ? 0 : from->strides[dim];
-    hasRows |= shape[d] > 1 && toStrides[d] == 1 && fromStrides[d] == 1;
-  }
-  if (!hasRows)
-    return false;
-  kernels().copyInt16(
-      reinterpret_cast<int16_t *>(const_cast<uint8_t *>(to.first)), toStrides,
-      reinterpret_cast<const int16_t *>(from->first), fromStrides, shape, rank);
-  return true;
-}
-
 bool StructuredLoop::runInto(Core &core, const TileVal &tile,
                              CodeTable *table) const {
   if (outputs[0].elem != Elem::F16 || core.ieee || core.shadow ||
       core.numStacked > 1)
     return false;
-  bool mayLookUp = table && core.tensors[inputs[0].use.slot].deferredTile >= 0;
-  if (moveCodes(core, tile,
-                mayLookUp ? table->find(core, *this, tile.numElements)
-                          : nullptr))
+  if (moveCodes(core, tile, table))
     return true;
   std::optional<TileVal::StridedPart> part = tile.onlyPart();
   if (!part || !tile.isApart(*part))

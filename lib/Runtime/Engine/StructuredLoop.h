@@ -148,8 +148,8 @@ private:
   /// that gives the same bits.
   bool takeCodes(Core &core, Nest &nest) const;
   /// runInto() of a loop that only moves codes, or looks up its results.
-  bool moveCodes(Core &core, const TileVal &tile,
-                 const uint16_t *results) const;
+  bool moveCodes(Core &core, const TileVal &tile, CodeTable *table) const;
+  bool copyDirectly(const TileVal &source, const TileVal &tile) const;
   bool copyRows(const TileVal &source, const TileVal &tile,
                 const TileVal::StridedPart &to) const;
   bool followStrides(const TileVal &source, const TileVal &tile,

@@ -485,9 +485,9 @@ void accumulateRows(ReduceOp op, const float *x, size_t rows, size_t n,
 #undef SPYRE_REDUCE
 
 template <bool IsMax, class Index>
-static SPYRE_INLINE void keepBetter(const float *values, size_t step,
-                                    const Index *indices, size_t indexStep,
-                                    float *best, Index *bestIndex, size_t n) {
+static void keepBetter(const float *values, size_t step, const Index *indices,
+                       size_t indexStep, float *best, Index *bestIndex,
+                       size_t n) {
   // One loop per kind of operands, so that each vectorises.
   auto run = [&](auto valueStep, auto stepOfIndex) SPYRE_INLINE_LAMBDA {
     for (size_t i = 0; i < n; ++i) {
@@ -514,22 +514,25 @@ static SPYRE_INLINE void keepBetter(const float *values, size_t step,
     run(Zero(), Zero());
 }
 
+template <class Index>
+static SPYRE_INLINE void
+keepBetter(bool isMax, const float *values, size_t step, const Index *indices,
+           size_t indexStep, float *best, Index *bestIndex, size_t n) {
+  (isMax ? keepBetter<true, Index>
+         : keepBetter<false, Index>)(values, step, indices, indexStep, best,
+                                     bestIndex, n);
+}
+
 void keepBetterInt32(bool isMax, const float *values, size_t step,
                      const int32_t *indices, size_t indexStep, float *best,
                      int32_t *bestIndex, size_t n) {
-  if (isMax)
-    return keepBetter<true>(values, step, indices, indexStep, best, bestIndex,
-                            n);
-  keepBetter<false>(values, step, indices, indexStep, best, bestIndex, n);
+  keepBetter(isMax, values, step, indices, indexStep, best, bestIndex, n);
 }
 
 void keepBetterInt64(bool isMax, const float *values, size_t step,
                      const int64_t *indices, size_t indexStep, float *best,
                      int64_t *bestIndex, size_t n) {
-  if (isMax)
-    return keepBetter<true>(values, step, indices, indexStep, best, bestIndex,
-                            n);
-  keepBetter<false>(values, step, indices, indexStep, best, bestIndex, n);
+  keepBetter(isMax, values, step, indices, indexStep, best, bestIndex, n);
 }
 
 } // namespace spyre::runtime::SPYRE_KERNEL_ISA

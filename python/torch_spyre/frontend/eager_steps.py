@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,19 +28,19 @@ class EagerStep:
         args = torch.fx.map_arg(node.args, env.__getitem__)
         kwargs = torch.fx.map_arg(node.kwargs, env.__getitem__)
         result = call_at_line(node, node.target, args, kwargs)
-        env[node] = as_traced(node, result)
+        env[node] = arranged(result, self._traced)
 
-
-def as_traced(node: Node, result: Any) -> Any:
-    """The result of an operator with the strides that later ones were traced with."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None or any(r.alias_info is not None for r in schema.returns):
-        return result
-    value = node.meta.get("val")
-    for meta in filter(has_strides, tensors_in(value)):
-        if any(isinstance(n, torch.SymInt) for n in (*meta.shape, *meta.stride())):
-            return result
-    return arranged(result, value)
+    @functools.cached_property
+    def _traced(self) -> Any:
+        """What says the strides that later operators were traced with; else None."""
+        schema = getattr(self.node.target, "_schema", None)
+        if schema is None or any(r.alias_info is not None for r in schema.returns):
+            return None
+        value = self.node.meta.get("val")
+        for meta in filter(has_strides, tensors_in(value)):
+            if any(isinstance(n, torch.SymInt) for n in (*meta.shape, *meta.stride())):
+                return None
+        return value
 
 
 def call_at_line(node: Node, function: Any, args: Any, kwargs: Any) -> Any:
