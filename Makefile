@@ -14,7 +14,7 @@ help:
 	@echo 'make build      set up, build everything, run nothing'
 	@echo 'make lint       check formatting and Python style; make format mends both'
 	@echo 'make tidy       clang-tidy over lib and tools'
-	@echo 'make includes   compile each C++ file without precompiled headers'
+	@echo 'make includes   compile each C++ file by itself, without precompiled headers'
 	@echo 'make test-asan  all that runs tools, memory and undefined behaviour checked'
 	@echo 'make test-tsan  GoogleTest of the runtime, data races checked'
 	@echo 'make check-superdsc  every graph of the tests on KTIR and through SuperDSC'
@@ -61,7 +61,8 @@ format: setup
 	@.venv/bin/ruff check --fix
 
 tidy: build
-	@run-clang-tidy-22 -quiet -p build '/(lib|tools)/.*\.cpp$$'
+	@$(PY) scripts/source_commands.py
+	@run-clang-tidy-22 -quiet -p build/sources '/(lib|tools)/.*\.cpp$$'
 
 includes: build
 	@$(PY) scripts/check_includes.py

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that C++ files include what they use: that they compile without precompiled
-headers, which otherwise hide what a file forgot.
+"""Check that C++ files include what they use: that each compiles by itself, without
+precompiled headers and the other files of its batch, which hide what it forgot.
 
     scripts/check_includes.py [PATH...]
 
@@ -8,7 +8,6 @@ PATH is a file, or a folder of files, that build/ knows; without one, all are ch
 Prints the compiler's errors, and exits with 1 if there are any.
 """
 
-import json
 import os
 import shlex
 import subprocess
@@ -16,8 +15,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import source_commands
+
 ROOT = Path(__file__).resolve().parent.parent
-COMMANDS = ROOT / "build" / "compile_commands.json"
 
 
 def arguments(command: str) -> list[str]:
@@ -54,17 +54,14 @@ def main() -> int:
     if any(path.startswith("-") for path in sys.argv[1:]):
         print(__doc__)
         return 0 if sys.argv[1] in ("-h", "--help") else 2
-    if not COMMANDS.exists():
-        sys.exit("there is no build/compile_commands.json: make build")
     paths = [Path(path).resolve() for path in sys.argv[1:]] or [ROOT]
     entries = {
         entry["file"]: entry
-        for entry in json.loads(COMMANDS.read_text())
-        if "include-pch" in entry["command"]
-        and any(Path(entry["file"]).is_relative_to(path) for path in paths)
+        for entry in source_commands.entries()
+        if any(Path(entry["file"]).is_relative_to(path) for path in paths)
     }
     if not entries:
-        sys.exit("no file of these paths uses precompiled headers")
+        sys.exit("build/ knows no file of these paths")
     bad = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for count, text in enumerate(pool.map(errors, entries.values()), 1):

@@ -24,7 +24,7 @@ static constexpr uint64_t kSectionStep = uint64_t(1)
 
 static uint64_t sectionOf(uint64_t claim) { return claim / kSectionStep; }
 
-static void pause() {
+static void spareCycles() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
@@ -98,7 +98,7 @@ void ThreadPool::work(int worker) {
     int spins = 0;
     while ((current = sectionOf(claim.load(std::memory_order_acquire))) ==
            seen) {
-      pause();
+      spareCycles();
       if (++spins % 64 != 0 || std::chrono::steady_clock::now() < spinEnd)
         continue;
       std::unique_lock<std::mutex> lock(sleepMutex);
@@ -142,7 +142,7 @@ void ThreadPool::run(int64_t tasks, int threads, Function f, void *c) {
   runTasks(0);
   int spins = 0;
   while (numDone.load(std::memory_order_acquire) < tasks) {
-    pause();
+    spareCycles();
     // The host may have suspended a worker: let it use this processor.
     if (++spins % 256 == 0)
       sched_yield();

@@ -7,15 +7,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
-
-static ShapedType shapedType(Value value) {
-  return cast<ShapedType>(value.getType());
-}
 
 LogicalResult spyre_graph::detail::verifyOperandCount(SpyreOpInterface op,
                                                       unsigned least,

@@ -3,16 +3,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
 using spyre_graph::detail::LoopStructure;
-
-static ShapedType shapedType(Value value) {
-  return cast<ShapedType>(value.getType());
-}
 
 /// The map of an operand of shape `shape` that is broadcast, by trailing
 /// dimensions, to loops `loops` of extents `extents`.

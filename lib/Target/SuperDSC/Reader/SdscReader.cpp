@@ -523,7 +523,7 @@ void Reader::readConstants(const Node &node) {
     Node entry = member(node, std::to_string(number).c_str());
     if (!entry)
       return;
-    Constant constant;
+    superdsc::Constant constant;
     constant.name = string(member(entry, "name_")).value_or("");
     if (auto parsed = format(member(entry, "dataFormat_")))
       constant.format = *parsed;

@@ -9,9 +9,13 @@
 
 namespace mlir::spyre_graph {
 
-/// The shape of a tensor or buffer.
+/// The type of a tensor or buffer.
+inline ShapedType shapedType(Value value) {
+  return cast<ShapedType>(value.getType());
+}
+/// Its shape.
 inline ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
+  return shapedType(value).getShape();
 }
 
 } // namespace mlir::spyre_graph

@@ -18,9 +18,6 @@ using namespace mlir::spyre_graph;
 
 namespace {
 
-/// More parts than this are no plan.
-constexpr int64_t kMaxParts = 256;
-
 /// A way to run the iterations of an operation: its loops, perhaps taken apart.
 struct Loops {
   SmallVector<AffineMap> maps;
@@ -248,7 +245,7 @@ private:
       if (loops.extents.size() != op.getLoopExtents().size() &&
           spans.canFit(chunks, cores))
         return true;
-      for (int64_t parts = 2; parts <= kMaxParts;
+      for (int64_t parts = 2; parts <= kMaxSpanParts;
            parts += llvm::divideCeilSigned(parts, 4)) {
         for (unsigned dim : dims) {
           chunks = loops.extents;

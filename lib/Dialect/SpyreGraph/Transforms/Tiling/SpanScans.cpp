@@ -16,9 +16,6 @@ using namespace mlir::spyre_graph;
 
 namespace {
 
-/// More parts than this are no plan.
-constexpr int64_t kMaxParts = 256;
-
 /// The loop whose iterations follow each other: the only one that is not
 /// parallel.
 unsigned getScannedLoop(SpyreOpInterface scan) {
@@ -50,7 +47,7 @@ public:
     if (getStickLoop() == static_cast<int64_t>(dim) &&
         !target.allowsRestickifyOfParts())
       return false;
-    for (int64_t parts = 2; parts <= kMaxParts;
+    for (int64_t parts = 2; parts <= kMaxSpanParts;
          parts += llvm::divideCeilSigned(parts, 4)) {
       int64_t units = llvm::divideCeilSigned(extents[dim], getUnit());
       int64_t part = llvm::divideCeilSigned(units, parts) * getUnit();

@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 /// More parts than this are no plan: each is asked for every index.
-static constexpr int64_t kMaxParts = 64;
+static constexpr int64_t kMaxTableParts = 64;
 
 /// Replaces a gather by gathers from parts of the table.
 static void splitTable(SpyreOpInterface gather, int64_t rowsPerPart) {
@@ -67,7 +67,7 @@ bool spyre_graph::splitTableForSpans(SpyreOpInterface op, int64_t cores,
   int64_t rows = PartialGather(op).getNumRows();
   if (fits(op, rows, cores, target, spec))
     return false;
-  for (int64_t parts = 2; parts <= std::min(kMaxParts, rows); ++parts) {
+  for (int64_t parts = 2; parts <= std::min(kMaxTableParts, rows); ++parts) {
     int64_t rowsPerPart = llvm::divideCeilSigned(rows, parts);
     if (!fits(op, rowsPerPart, cores, target, spec))
       continue;

@@ -14,6 +14,9 @@
 
 namespace mlir::spyre_graph {
 
+/// More parts of an operation than this are no plan.
+constexpr int64_t kMaxSpanParts = 256;
+
 /// Whether every operation of a group, tiled like this, can be divided so that
 /// each core addresses what it needs.
 bool keepsSpansSmall(const OpGroup &group, ArrayRef<TileLevel> levels,
