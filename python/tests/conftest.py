@@ -136,6 +136,49 @@ def _empty_program_cache():
             os.environ[name] = value
 
 
+def _variables() -> dict[str, str]:
+    return {name: os.environ[name] for name in os.environ if "SPYRE" in name}
+
+
+@contextmanager
+def _same_variables(of):
+    """Fails what leaves one of our variables of the environment changed.
+
+    Later tests of the process would run with it, those of other files, too.
+    """
+    before = _variables()
+    yield
+    after = _variables()
+    changed = [
+        f"{name} from {before.get(name)!r} to {after.get(name)!r}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
+    for name in {*before, *after}:
+        if name in before:
+            os.environ[name] = before[name]
+        else:
+            del os.environ[name]
+    if changed:
+        pytest.fail(
+            f"{of} leaves variables of the environment changed: {', '.join(changed)}",
+            pytrace=False,
+        )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _module_leaves_variables(request):
+    with _same_variables(request.node.nodeid):
+        yield
+
+
+# Fixtures of this file begin before those of others, and end after them.
+@pytest.fixture(autouse=True)
+def _test_leaves_variables(request):
+    with _same_variables(request.node.nodeid):
+        yield
+
+
 def _refusals() -> dict:
     """What the compiler refused in this process, if it is loaded at all."""
     refusals = sys.modules.get("torch_spyre.frontend.refusals")

@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -64,6 +65,21 @@ def run_shell(block, folder):
     assert not missing, f"{missing} not in {printed}"
 
 
+def run_blocks(page, folder):
+    names = {"__name__": "__main__"}
+    for block in blocks_of(page.read_text()):
+        if "file" in block.notes:
+            (folder / block.notes["file"]).write_text(block.text + "\n")
+        if not runs(block):
+            continue
+        if block.language in SHELLS:
+            run_shell(block, folder)
+        else:
+            # Tracebacks, and errors of the compiler, name the page's lines.
+            code = "\n" * block.line + block.text
+            exec(compile(code, str(page), "exec"), names)
+
+
 @pytest.mark.parametrize(
     "page", pages_with_examples(), ids=lambda p: str(p.relative_to(ROOT))
 )
@@ -75,18 +91,9 @@ def test_examples_run(page, tmp_path, monkeypatch):
     torch.compiler.reset()
     # Dumps are numbered by how many graphs a process has compiled.
     monkeypatch.setattr("torch_spyre.frontend.traced._counter", itertools.count())
-    names = {"__name__": "__main__"}
-    for block in blocks_of(page.read_text()):
-        if "file" in block.notes:
-            (tmp_path / block.notes["file"]).write_text(block.text + "\n")
-        if not runs(block):
-            continue
-        if block.language in SHELLS:
-            run_shell(block, tmp_path)
-        else:
-            # Tracebacks, and errors of the compiler, name the page's lines.
-            code = "\n" * block.line + block.text
-            exec(compile(code, str(page), "exec"), names)
+    # Examples set variables of the environment as users do, for good.
+    with mock.patch.dict(os.environ):
+        run_blocks(page, tmp_path)
 
 
 def test_blocks_say_what_they_are():

@@ -565,7 +565,7 @@ def test_a_row_becomes_the_kernel_that_was_measured(tmp_path, row, moved):
     program = tmp_path / f"{row}.ktir"
     count = 3 if row in ("m00001", "m00081", "m00192") else 2
     report = subprocess.run(
-        ["spyre-run", program, "--entry=main", "--predict-only", "--json=-"]
+        [tools.tool("spyre-run"), program, "--entry=main", "--predict-only", "--json=-"]
         + ["--arg=zeros"] * count,
         capture_output=True,
         text=True,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peak of a tree of processes: sums over those that are there at one time."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -11,6 +12,22 @@ from torch_spyre.predict import memory
 from torch_spyre.predict.memory import PeakMemory
 
 MIB = 2**20
+
+
+@pytest.fixture(autouse=True)
+def _only_new_children(monkeypatch):
+    """Children that this process has already belong to tests before: as the
+    interpreters of interpreters.py, they stay.
+    """
+    descendants = memory._descendants
+    own = os.getpid()
+    others = set(descendants(own)) - {own}
+    monkeypatch.setattr(
+        memory,
+        "_descendants",
+        lambda root: [p for p in descendants(root) if p not in others],
+    )
+
 
 #: Takes so many MiB, says so, and waits until its input ends.
 CHILD = "import sys; x = b'x' * ({} * 2**20); print(); sys.stdout.flush(); input()"

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/run_tests.py: what it counts over files of pytest."""
+"""scripts/run_tests.py: what it counts over files of pytest.
 
+And what conftest.py does for files that run in one process.
+"""
+
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -78,3 +82,51 @@ def test_failures_are_counted_and_shown(body, counted, said, tmp_path):
     assert status == 1
     assert f"test_0.py: {counted}, 0 skipped (" in out and said in out
     assert "test_1.py: 1 passed, 0 failed, 0 skipped (" in out
+
+
+LEAVES = """
+import os
+import pytest
+
+@pytest.fixture(scope="module")
+def kept():
+    os.environ["SPYRE_DUMP_DIR"] = "here"
+
+def test_sets(kept):
+    os.environ["SPYRE_EXECUTE"] = "superdsc"
+
+def test_changes_and_removes():
+    assert "SPYRE_EXECUTE" not in os.environ
+    os.environ["SPYRE_POISON_FREED"] = "0"
+    del os.environ["TORCH_SPYRE_DEBUG"]
+
+def test_is_innocent(monkeypatch):
+    assert os.environ["SPYRE_POISON_FREED"] == "1"
+    assert os.environ["TORCH_SPYRE_DEBUG"] == "0"
+    monkeypatch.setenv("SPYRE_EXECUTE", "superdsc")
+"""
+
+
+def test_what_leaves_variables_changed_fails(tmp_path):
+    (tmp_path / "test_leaves.py").write_text(LEAVES)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "conftest", "-rE", tmp_path],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={
+            **{k: v for k, v in os.environ.items() if "SPYRE" not in k},
+            "PYTHONPATH": str(Path(__file__).parent),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "TORCH_SPYRE_DEBUG": "0",
+        },
+    )
+    assert "3 passed, 3 errors" in done.stdout, done.stdout + done.stderr
+    said = "leaves variables of the environment changed: "
+    for line in (
+        f"test_leaves.py::test_sets {said}SPYRE_EXECUTE from None to 'superdsc'",
+        f"test_leaves.py::test_changes_and_removes {said}SPYRE_POISON_FREED from '1' "
+        "to '0', TORCH_SPYRE_DEBUG from '0' to None",
+        f"test_leaves.py {said}SPYRE_DUMP_DIR from None to 'here'",
+    ):
+        assert f"\n{line}\n" in done.stdout, done.stdout
