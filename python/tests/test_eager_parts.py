@@ -84,3 +84,14 @@ def test_parts_of_what_varies(name):
     assert not programs.new("one_size"), programs.new("one_size")
     # All rows, all but one, one, and none.
     run_all([(50, 50), (50, 51), (1, 70), (0, 40), (1, 1), (509, 512)])
+
+
+def test_a_size_behind_whole_sticks():
+    """Plans whose cores cut what varies behind sticks of another part are right."""
+    programs = Programs()
+    for shape in ((100,), (5,), (200,), (300,), (64,), (3, 70), (4, 300)):
+        x = torch.where(whole(*shape) > 0, -1.0, 1.0).half()
+        out = torch.empty(shape, dtype=x.dtype, device="spyre")
+        torch.cumprod(poisoned(x.to("spyre")), -1, out=out)
+        assert_exact(out.cpu(), x.cumprod(-1), f"{shape}")
+    assert programs.new("many_sizes").get("aten.cumprod.out"), eager.size_refusals()

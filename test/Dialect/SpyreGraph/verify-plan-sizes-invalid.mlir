@@ -383,3 +383,56 @@ func.func @joined(%x: memref<192x64xf16, #l> {spyre_graph.size_map = #rows}, %t:
   spyre_graph.abs ins(%b : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #all, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64], chunk_map = #all>}
   return
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#behind = affine_map<(i, j) -> (i, j + 128)>
+#columns = affine_map<()[s] -> (4, s)>
+#all = affine_map<()[s] -> (4, s + 128)>
+
+// Behind whole sticks, slices that are none: at the largest size they are.
+func.func @behind(%x: memref<4x256xf16, #l> {spyre_graph.size_map = #columns},
+                  %y: memref<4x384xf16, #l> {spyre_graph.size_map = #all})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 256>]} {
+  // SG-PLAN-C13
+  // expected-error @+1 {{where s is 125, slices of loop dimension 1 write parts of the same stick of 64 elements}}
+  spyre_graph.neg ins(%x : memref<4x256xf16, #l>) outs(%y : memref<4x384xf16, #l>) {maps = [#id, #behind], extents = array<i64: 4, 256>, extent_map = #columns, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 128], chunk_map = affine_map<()[s] -> (4, s ceildiv 2)>>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#behind = affine_map<(i, j) -> (i, j + 160)>
+#columns = affine_map<()[s] -> (4, s)>
+#all = affine_map<()[s] -> (4, s + 160)>
+
+// Slices of whole sticks that begin inside of one.
+func.func @inside(%x: memref<4x256xf16, #l> {spyre_graph.size_map = #columns},
+                  %y: memref<4x416xf16, #l> {spyre_graph.size_map = #all})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 256>]} {
+  // SG-PLAN-C13
+  // expected-error @+1 {{slices of 128 iterations of loop dimension 1 write parts of the same stick of 64 elements}}
+  spyre_graph.neg ins(%x : memref<4x256xf16, #l>) outs(%y : memref<4x416xf16, #l>) {maps = [#id, #behind], extents = array<i64: 4, 256>, extent_map = #columns, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 128], chunk_map = affine_map<()[s] -> (4, (s ceildiv 128) * 64)>>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#two = affine_map<(i, j) -> (0, i * 256 + j)>
+#columns = affine_map<()[s] -> (2, s)>
+
+// Two loops count along the sticks: nothing says where cuts of the one lie.
+func.func @with_others(%x: memref<2x256xf16, #l> {spyre_graph.size_map = #columns},
+                       %y: memref<1x512xf16, #l>)
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 256>]} {
+  // SG-PLAN-C13
+  // expected-error @+1 {{loop dimension 1 varies and is split, but counts along sticks with others, or from inside of one}}
+  spyre_graph.neg ins(%x : memref<2x256xf16, #l>) outs(%y : memref<1x512xf16, #l>) {maps = [#id, #two], extents = array<i64: 2, 256>, extent_map = #columns, division = #spyre_graph.division<splits = [1, 2], chunks = [2, 128], chunk_map = affine_map<()[s] -> (2, (s ceildiv 128) * 64)>>}
+  return
+}

@@ -528,10 +528,15 @@ private:
         int64_t lanes = getStepsPerStick(layout, shape, tensorDim);
         if (lanes == 1 || !lane.isFunctionOfDim(dim))
           continue;
-        if (lane != getAffineDimExpr(dim, context))
+        // Behind whole sticks, cuts lie as they do from the first stick on.
+        auto begin = dyn_cast<AffineConstantExpr>(
+            simplifyAffineExpr(lane - getAffineDimExpr(dim, context),
+                               extentMap.getNumResults(), 0));
+        if (!begin || begin.getValue() % lanes != 0)
           return op->emitOpError()
                  << "loop dimension " << dim
-                 << " varies and is split, but counts along sticks with others";
+                 << " varies and is split, but counts along sticks with "
+                    "others, or from inside of one";
         AffineExpr rest = division.getChunkMap().getResult(dim) % lanes;
         if (auto sizes = find({rest - 1}))
           return fail(op,
