@@ -353,7 +353,7 @@ def cases():
         allowed | {"bundle.mlir": program("../sdsc_0.json")},
     )
     yield (
-        "bundle.mlir:4: the symbol -2 of sdsc_0.json is not bound [SDSC-BUNDLE-C3]",
+        "bundle.mlir:4: the symbol -2 of sdsc_0.json, the address of tensor 2 on core 1, is not bound [SDSC-BUNDLE-C3]",
         symbolic([-1, -2], "-1, -3"),
     )
     yield (
@@ -493,7 +493,7 @@ def others():
     text = sized["bundle.mlir"]
     bound = "(%dim_s0, %arg_0, %addr_0, %arg_1, %addr_1, %arg_2, %addr_2)"
     yield (
-        "bundle.mlir:11: the symbol -1 of sdsc_0.json is not bound [SDSC-BUNDLE-C3]",
+        "bundle.mlir:11: the symbol -1 of sdsc_0.json, the size 's0' (multiples of 4 up to 8) of dimension 'mb' of tensors 0, 1 and 2, is not bound [SDSC-BUNDLE-C3]",
         sized | {"bundle.mlir": text.replace("(%dim_s0, ", "(").replace("[-1, ", "[")},
     )
     yield (

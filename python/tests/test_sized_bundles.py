@@ -196,35 +196,43 @@ def test_without_manifest(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "without/arg2.npy"), wanted)
 
 
+OF_X = "; it is the size of dimension 0 of 'x'"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (
             ["zeros", "zeros", "128"],
-            "size 's' is 128, but the program is for multiples of 32 from 32 to 96",
+            f"size 's' is 128, but the program is for multiples of 32 from 32 to 96{OF_X}",
         ),
         (
             ["zeros", "zeros", "48"],
-            "size 's' is 48, but the program is for multiples of 32 from 32 to 96",
+            f"size 's' is 48, but the program is for multiples of 32 from 32 to 96{OF_X}",
         ),
         (
             ["zeros", "zeros", "0"],
-            "size 's' is 0, but the program is for multiples of 32 from 32 to 96",
+            f"size 's' is 0, but the program is for multiples of 32 from 32 to 96{OF_X}",
         ),
         (
             ["zeros", "zeros", "-32"],
-            "size 's' is -32, but the program is for multiples of 32 from 32 to 96",
+            f"size 's' is -32, but the program is for multiples of 32 from 32 to 96{OF_X}",
         ),
-        (["zeros", "zeros"], "3 arguments"),
+        (
+            ["zeros", "zeros"],
+            "takes 3 arguments (x, out, s (multiples of 32 from 32 to 96, of dimension "
+            "0 of 'x')), found 2",
+        ),
         (
             ["SHORT", "zeros", "64"],
-            "argument 'x' is float16 [96, 300], the file has float16 [64, 300]",
+            "argument 'x' is float16 [96, 300], room for the largest sizes, where 's' is "
+            "64 (multiples of 32 from 32 to 96), the file has float16 [64, 300]",
         ),
     ],
     ids=["beyond", "between", "zero", "negative", "unbound", "short"],
 )
 def test_wrong_sizes(arguments, said, tmp_path):
-    """The message names the symbol and its range, or the argument."""
+    """The message names the symbol, its range and the argument."""
     _, bundle = make("softmax", tmp_path)
     np.save(tmp_path / "short.npy", np.zeros((64, 300), np.float16))
     given = []

@@ -279,18 +279,37 @@ def test_runs(text, arrays, function, sizes, tmp_path):
         assert np.abs(found - wanted).max() <= 2.0**-8 * scale, size
 
 
+RANGE = (
+    "but the program is for sizes from 1 to 512; it is the size of dimension 0 of 'x'"
+)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["zeros", "zeros", "513"], "size 's' is 513, but the program is for sizes"),
-        (["zeros", "zeros", "0"], "size 's' is 0, but the program is for sizes"),
-        (["zeros", "zeros", "-5"], "size 's' is -5, but the program is for sizes"),
-        (["zeros", "zeros", "zeros"], "'s'"),
-        (["ROWS", "zeros", "8"], "'x'"),
+        (["zeros", "zeros", "513"], f"size 's' is 513, {RANGE}"),
+        (["zeros", "zeros", "0"], f"size 's' is 0, {RANGE}"),
+        (["zeros", "zeros", "-5"], f"size 's' is -5, {RANGE}"),
+        (["zeros", "zeros", "zeros"], f"size 's' is 0, {RANGE}"),
+        (
+            ["ROWS", "zeros", "8"],
+            "argument 'x' is float16 [8, 64] where 's' is 8 (sizes from 1 to 512), the "
+            "file has float16 [9, 64]",
+        ),
+        (
+            ["ROWS", "EIGHT", "9"],
+            "argument 'out0' is float16 [9, 64] where 's' is 9 (sizes from 1 to 512), "
+            "the file has float16 [8, 64]",
+        ),
+        (
+            ["ROWS", "zeros"],
+            "takes 3 arguments (x, out0, s (sizes from 1 to 512, of dimension 0 of "
+            "'x')), found 2",
+        ),
     ],
 )
 def test_wrong_sizes(arguments, error, tmp_path):
-    """The message names the symbol and its range, or the argument."""
+    """The message names the symbol, its range and the argument."""
     text = """
 func.func @main(%x: tensor<512x64xf16, #rows> {spyre_graph.name = "x",
       spyre_graph.size_map = affine_map<()[s] -> (s, 64)>})
@@ -305,9 +324,10 @@ func.func @main(%x: tensor<512x64xf16, #rows> {spyre_graph.name = "x",
 """
     program = tmp_path / "program.mlir"
     run("spyre-opt", "-", "--spyre-pipeline", "-o", program, input=LAYOUT + text)
-    rows = tmp_path / "rows.npy"
-    np.save(rows, np.zeros((9, 64), np.float16))
+    files = {"ROWS": tmp_path / "rows.npy", "EIGHT": tmp_path / "eight.npy"}
+    np.save(files["ROWS"], np.zeros((9, 64), np.float16))
+    np.save(files["EIGHT"], np.zeros((8, 64), np.float16))
     given = []
     for argument in arguments:
-        given += ["--arg", rows if argument == "ROWS" else argument]
+        given += ["--arg", files.get(argument, argument)]
     assert error in refused("spyre-run", program, *given)

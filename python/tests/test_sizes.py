@@ -525,8 +525,14 @@ def test_sizes_out_of_range():
         part.graph.run([x], [x], [], [513])
     with pytest.raises(ValueError, match=r"is 1, but .* sizes from 2 to 512"):
         part.graph.run([x], [x], [], [1])
-    with pytest.raises(ValueError, match="takes 1 sizes, but was given 0"):
+    with pytest.raises(ValueError, match=r"takes 1 sizes, but was given 0; .* to 512"):
         part.graph.run([x], [x])
+    (name,) = part.graph.argument_names
+    said = (
+        rf"'{name}' is of \[6, 70\] where '.*' is 6 \(sizes from 2 to 512\), .*\[5, 70"
+    )
+    with pytest.raises(ValueError, match=said):
+        part.graph.run([x], [x], [], [6])
 
 
 # --- time --------------------------------------------------------------------

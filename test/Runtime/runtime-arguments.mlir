@@ -35,11 +35,11 @@ check.case "values outside of what was declared" {
   %z = arith.constant dense<0.0> : tensor<4xf32>
   %f = arith.constant 1.0 : f32
   %six = arith.constant 6 : i32
-  check.expect_error "not a multiple of its granularity 4" {
+  check.expect_error "run-time argument 1 of @properties is 6, which is not a multiple of its granularity 4" {
     check.run @properties(%z, %six, %f) : (tensor<4xf32>, i32, f32) -> tensor<4xf32>
   }
   %large = arith.constant 68 : i32
-  check.expect_error "above its upper bound 64" {
+  check.expect_error "run-time argument 1 of @properties is 68, which is above its upper bound 64" {
     check.run @properties(%z, %large, %f) : (tensor<4xf32>, i32, f32) -> tensor<4xf32>
   }
 }

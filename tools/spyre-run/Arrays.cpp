@@ -114,12 +114,14 @@ std::optional<TensorLayout> spyre::plainLayout(const ArgumentInfo &info,
 }
 
 void spyre::checkArray(const ArgumentInfo &info, const NpyArray &host,
-                       const std::string &text, Numerics numerics) {
+                       const std::string &text, Numerics numerics,
+                       const std::string &sizes) {
   if (info.layout && (host.dtype != info.dtype || host.shape != info.shape))
     throw Error(text + ": error: argument '" + info.name + "' is " +
                 toString(info.dtype) + " " + formatSizes(info.shape) +
-                ", the file has " + toString(host.dtype) + " " +
-                formatSizes(host.shape));
+                (info.hasRoom ? ", room for the largest sizes," : "") +
+                (sizes.empty() ? "" : " where " + sizes) + ", the file has " +
+                toString(host.dtype) + " " + formatSizes(host.shape));
   if (!info.layout)
     plainLayout(info, host, numerics); // checks the type
   else if (deviceFormat(info.dtype) != info.layout->format)

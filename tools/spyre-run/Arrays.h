@@ -48,9 +48,11 @@ std::optional<TensorLayout> plainLayout(const runtime::ArgumentInfo &info,
                                         runtime::Numerics numerics);
 
 /// Throws Error unless the array is one that the argument takes; `text` is what
-/// the array came from.
+/// the array came from, `sizes` what a run's sizes are, if the argument's shape
+/// is of them.
 void checkArray(const runtime::ArgumentInfo &info, const NpyArray &host,
-                const std::string &text, runtime::Numerics numerics);
+                const std::string &text, runtime::Numerics numerics,
+                const std::string &sizes = "");
 
 int64_t elementSize(const runtime::ArgumentInfo &info, const NpyArray &array);
 

@@ -24,14 +24,11 @@ public:
       : program(std::move(program)) {}
 
   void checkCount(size_t found) const override {
-    std::string names;
     std::vector<ArgumentInfo> infos = arguments();
-    for (const ArgumentInfo &info : infos)
-      names += (names.empty() ? "" : ", ") + info.name;
     if (found != infos.size())
       throw Error("@" + program->name() + " takes " +
-                  std::to_string(infos.size()) + " arguments (" + names +
-                  "), found " + std::to_string(found));
+                  std::to_string(infos.size()) + " arguments (" +
+                  listArguments(infos) + "), found " + std::to_string(found));
   }
 
   std::optional<PlannedDevice> plannedDevice() const override {
@@ -89,7 +86,7 @@ public:
   }
 
   void checkCount(size_t found) const override {
-    checkArgumentCount(infos.size(), found);
+    checkArgumentCount(infos, found);
   }
   std::vector<ArgumentInfo> arguments() const override { return infos; }
 

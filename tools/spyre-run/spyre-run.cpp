@@ -168,6 +168,8 @@ private:
   const DeviceSpec device;
   std::vector<ArgumentInfo> infos;
   std::vector<BoundArgument> bound;
+  /// What the sizes of the run are, for messages.
+  std::string sizes;
   std::vector<Array> arrays;
   std::set<std::string> names;
   RunOptions runOptions;
@@ -201,11 +203,12 @@ void Runner::setSizes() {
   std::vector<int64_t> values;
   for (size_t i = 0; i < infos.size(); ++i)
     if (infos[i].isRuntimeArgument) {
-      if (std::string wrong = infos[i].checkSize(bound[i].value);
+      if (std::string wrong = checkSize(infos, i, bound[i].value);
           !wrong.empty())
         throw Error(wrong);
       values.push_back(bound[i].value);
     }
+  sizes = listSizes(infos, values);
   for (ArgumentInfo &info : infos) {
     if (info.sizes.empty() || info.hasRoom)
       continue;
@@ -245,7 +248,8 @@ void Runner::bindArgument(size_t i) {
   if (info.layout && array.host.shape != info.shape)
     if (auto larger = executable->enlarge(info, array.host.shape))
       info = *larger;
-  checkArray(info, array.host, text, options.numerics);
+  checkArray(info, array.host, text, options.numerics,
+             info.sizes.empty() ? "" : sizes);
   checkFileName(info.name);
   if (!names.insert(info.name).second)
     throw Error("two array arguments are named '" + info.name + "'");

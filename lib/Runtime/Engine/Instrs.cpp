@@ -176,11 +176,13 @@ void RuntimeArgInstr::run(Core &core) const {
   Scalar value = core.scalars[source];
   if (!isFloat(elem)) {
     if (value.i % granularity != 0)
-      core.fail(location, "run-time argument is " + std::to_string(value.i) +
+      core.fail(location, "run-time " + name + " is " +
+                              std::to_string(value.i) +
                               ", which is not a multiple of its granularity " +
                               std::to_string(granularity));
     if (upperbound >= 0 && value.i > upperbound)
-      core.fail(location, "run-time argument is " + std::to_string(value.i) +
+      core.fail(location, "run-time " + name + " is " +
+                              std::to_string(value.i) +
                               ", which is above its upper bound " +
                               std::to_string(upperbound));
   }

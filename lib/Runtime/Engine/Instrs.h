@@ -62,6 +62,7 @@ public:
   Elem elem = Elem::Index;
   int64_t granularity = 1;
   int64_t upperbound = -1; ///< -1: none
+  std::string name;        ///< for messages: "argument 2 of @main"
   void run(Core &core) const override;
   void walk(Core &core) const override { run(core); }
 };

@@ -31,13 +31,14 @@ void Program::checkArgumentCount(const std::vector<int64_t> &argValues) const {
   const Plan &plan = impl->plan;
   if (argValues.size() != plan.arguments.size())
     throw Error(plan.name + ": expected " +
-                std::to_string(plan.arguments.size()) +
-                " argument values, found " + std::to_string(argValues.size()));
+                std::to_string(plan.arguments.size()) + " argument values (" +
+                listArguments(plan.arguments) + "), found " +
+                std::to_string(argValues.size()));
 }
 
 void Program::checkSizes(const std::vector<int64_t> &argValues) const {
   for (size_t i = 0; i < argValues.size(); ++i) {
-    std::string wrong = impl->plan.arguments[i].checkSize(argValues[i]);
+    std::string wrong = checkSize(impl->plan.arguments, i, argValues[i]);
     if (!wrong.empty())
       throw Error(impl->plan.locations[impl->plan.argumentLocations[i]] +
                   ": error: " + wrong);

@@ -5,6 +5,7 @@
 #include "Spyre/Support/BrokenRule.h"
 #include "Spyre/Support/Shape.h"
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 
@@ -70,12 +71,18 @@ uint64_t LaunchGrid::offsetOf(int64_t tile, size_t argument) const {
   return offset;
 }
 
-void spyre::runtime::checkArgumentCount(size_t expected, size_t found) {
+void spyre::runtime::checkArgumentCount(
+    const std::vector<ArgumentInfo> &arguments, size_t found) {
+  auto expected = std::count_if(arguments.begin(), arguments.end(),
+                                [](const ArgumentInfo &argument) {
+                                  return argument.kind != ArgumentInfo::Pool;
+                                });
   // SPYRECODE-LAUNCH-C1
-  if (found != expected)
+  if (found != static_cast<size_t>(expected))
     throw BrokenRule("SPYRECODE-LAUNCH-C1",
                      "the program takes " + std::to_string(expected) +
-                         " arguments, found " + std::to_string(found));
+                         " arguments (" + listArguments(arguments) +
+                         "), found " + std::to_string(found));
 }
 
 namespace {
@@ -86,8 +93,7 @@ public:
       : image(image), arguments(image.program->arguments()), given(given) {}
 
   LaunchGrid plan(bool allowTiledLaunch) {
-    // The pool is last.
-    checkArgumentCount(arguments.size() - (image.poolBytes != 0), given.size());
+    checkArgumentCount(arguments, given.size());
     for (size_t i = 0; i < given.size(); ++i)
       checkKind(i);
     findStorages();
@@ -125,7 +131,7 @@ private:
                    : "is a number, found a tensor");
     if (!isArray) {
       int64_t value = given[i].value;
-      if (std::string wrong = argument.checkSize(value); !wrong.empty())
+      if (std::string wrong = checkSize(arguments, i, value); !wrong.empty())
         throw BrokenRule("SPYRECODE-LAUNCH-C2", wrong);
       if (value % argument.granularity != 0)
         fail("is a multiple of " + std::to_string(argument.granularity) +
@@ -147,7 +153,6 @@ private:
 
   /// How the program stores its arrays where its sizes are those given.
   void findStorages() {
-    std::vector<int64_t> values;
     for (size_t i = 0; i < given.size(); ++i)
       if (arguments[i].isRuntimeArgument)
         values.push_back(given[i].value);
@@ -181,7 +186,8 @@ private:
         throw BrokenRule("SPYRECODE-LAUNCH-C3",
                          "dimension " + std::to_string(d) + " of " + nameOf(i) +
                              " is " + std::to_string(sizes[d]) + ", but " +
-                             std::to_string(tile[d]) + " where " + listSizes());
+                             std::to_string(tile[d]) + " where " +
+                             listSizes(arguments, values));
       if (tile[d] <= 0 || sizes[d] < tile[d] || sizes[d] % tile[d] != 0)
         throw BrokenRule("SPYRECODE-LAUNCH-C3",
                          nameOf(i) + " of sizes " + formatSizes(sizes) +
@@ -210,16 +216,6 @@ private:
     const ArgumentInfo &argument = arguments[i];
     return !argument.sizes.empty() && !argument.hasRoom &&
            !argument.sizes[dim].terms.empty();
-  }
-
-  /// "'s' is 64 and 'n' is 3"
-  std::string listSizes() const {
-    std::string text;
-    for (size_t i = 0; i < given.size(); ++i)
-      if (arguments[i].isRuntimeArgument)
-        text += (text.empty() ? "'" : " and '") + arguments[i].name + "' is " +
-                std::to_string(given[i].value);
-    return text;
   }
 
   // SPYRECODE-LAUNCH-C6
@@ -315,6 +311,8 @@ private:
   const std::vector<ArgumentInfo> &arguments;
   const std::vector<LaunchArgument> &given;
   LaunchGrid grid;
+  /// Of the run-time arguments, in order.
+  std::vector<int64_t> values;
   /// Of tensors.
   std::vector<ArrayStorage> storages;
   /// Tiles along each tile group that has more than one; the axes in order.

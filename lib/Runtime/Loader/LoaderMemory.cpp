@@ -98,6 +98,21 @@ int FunctionLoader::addForm(Operation *op, AccessTilePlan &tilePlan,
   return tilePlan.addForm(std::move(form));
 }
 
+/// "argument 2 of @main", or the name that the argument has.
+static std::string nameOfRuntimeArgument(Value source) {
+  auto argument = dyn_cast<BlockArgument>(source);
+  auto function =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+               : func::FuncOp();
+  if (!function)
+    return "argument";
+  unsigned number = argument.getArgNumber();
+  if (auto name = function.getArgAttrOfType<StringAttr>(number, "ktdp.name"))
+    return "argument '" + name.getValue().str() + "'";
+  return "argument " + std::to_string(number) + " of @" +
+         function.getName().str();
+}
+
 /// Whether the one user of a loaded tile may read it piece by piece: a
 /// structured loop further down the block that is no product (those read their
 /// tiles more than once), reads it from its start, as pieces have no other, and
@@ -167,6 +182,7 @@ LogicalResult FunctionLoader::loadMemory(Operation *op) {
     instr.elem = *elemOf(extract.getResult().getType());
     instr.granularity = type.getGranularity().value_or(1);
     instr.upperbound = type.getUpperbound().value_or(-1);
+    instr.name = nameOfRuntimeArgument(extract.getSource());
     return success();
   }
   if (isa<ktdp::ConstructMemoryViewOp>(op))

@@ -16,17 +16,77 @@ int64_t ArgumentInfo::Size::at(const std::vector<int64_t> &values) const {
   return size / divisor;
 }
 
-std::string ArgumentInfo::checkSize(int64_t value) const {
-  if (!lowerBound || (value >= *lowerBound && value % granularity == 0 &&
-                      (upperBound < 0 || value <= upperBound)))
-    return "";
-  std::string text = "size '" + name + "' is " + std::to_string(value) +
-                     ", but the program is for ";
-  text += granularity > 1 ? "multiples of " + std::to_string(granularity)
-                          : std::string("sizes");
-  text += " from " + std::to_string(*lowerBound);
+bool ArgumentInfo::takesSize(int64_t value) const {
+  return !lowerBound || (value >= *lowerBound && value % granularity == 0 &&
+                         (upperBound < 0 || value <= upperBound));
+}
+
+std::string ArgumentInfo::describeRange() const {
+  std::string text = granularity > 1
+                         ? "multiples of " + std::to_string(granularity)
+                         : std::string("sizes");
+  text += " from " + std::to_string(lowerBound.value_or(0));
   if (upperBound >= 0)
     text += " to " + std::to_string(upperBound);
+  return text;
+}
+
+/// "dimension 0 of 'x'", the first that is as large as a run-time argument
+/// says, alone or with others. Empty if it is the size of no array.
+static std::string findSized(const std::vector<ArgumentInfo> &arguments,
+                             size_t number) {
+  int position = 0;
+  for (size_t i = 0; i < number; ++i)
+    position += arguments[i].isRuntimeArgument;
+  for (const ArgumentInfo &argument : arguments)
+    for (size_t dim = 0; dim < argument.sizes.size(); ++dim)
+      for (auto [own, factor] : argument.sizes[dim].terms)
+        if (own == position)
+          return "dimension " + std::to_string(dim) + " of '" + argument.name +
+                 "'";
+  return "";
+}
+
+std::string
+spyre::runtime::checkSize(const std::vector<ArgumentInfo> &arguments,
+                          size_t number, int64_t value) {
+  const ArgumentInfo &size = arguments[number];
+  if (size.takesSize(value))
+    return "";
+  std::string text = "size '" + size.name + "' is " + std::to_string(value) +
+                     ", but the program is for " + size.describeRange();
+  std::string sized = findSized(arguments, number);
+  return sized.empty() ? text : text + "; it is the size of " + sized;
+}
+
+std::string
+spyre::runtime::listSizes(const std::vector<ArgumentInfo> &arguments,
+                          const std::vector<int64_t> &values) {
+  std::string text;
+  size_t next = 0;
+  for (const ArgumentInfo &argument : arguments)
+    if (argument.isRuntimeArgument)
+      text +=
+          (text.empty() ? "'" : " and '") + argument.name + "' is " +
+          std::to_string(values[next++]) +
+          (argument.lowerBound ? " (" + argument.describeRange() + ")" : "");
+  return text;
+}
+
+std::string
+spyre::runtime::listArguments(const std::vector<ArgumentInfo> &arguments) {
+  std::string text;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const ArgumentInfo &argument = arguments[i];
+    if (argument.kind == ArgumentInfo::Pool)
+      continue;
+    text += (text.empty() ? "" : ", ") + argument.name;
+    if (!argument.lowerBound)
+      continue;
+    std::string sized = findSized(arguments, i);
+    text += " (" + argument.describeRange() +
+            (sized.empty() ? ")" : ", of " + sized + ")");
+  }
   return text;
 }
 

@@ -68,10 +68,11 @@ static void checkSizes(const CompiledGraph &graph,
   const std::vector<runtime::ArgumentInfo> &arguments =
       graph.program->arguments();
   TORCH_CHECK_VALUE(sizes.size() == graph.numSizes, "the program takes ",
-                    graph.numSizes, " sizes, but was given ", sizes.size());
+                    graph.numSizes, " sizes, but was given ", sizes.size(),
+                    "; its arguments are ", runtime::listArguments(arguments));
   size_t first = arguments.size() - (graph.poolBytes != 0) - graph.numSizes;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    std::string wrong = arguments[first + i].checkSize(sizes[i]);
+    std::string wrong = runtime::checkSize(arguments, first + i, sizes[i]);
     TORCH_CHECK_VALUE(wrong.empty(), wrong);
   }
 }
@@ -156,12 +157,19 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
       stored = storageWithoutRoom(tensor, argument.mayBeWritten);
     }
     const StorageFormat &format = tight ? *tight : *storage.format;
-    TORCH_CHECK_VALUE(isStoredFor(storages.size(), format, sizes), "argument '",
-                      argument.name, "' was compiled for another layout than ",
-                      format.layout.str(), " of a ",
-                      c10::IntArrayRef(format.sizes), " ",
-                      toString(format.dtype), " tensor",
-                      argument.layout ? ": " + argument.layout->str() : "");
+    bool isStored = isStoredFor(storages.size(), format, sizes);
+    TORCH_CHECK_VALUE(isStored || argument.sizes.empty() ||
+                          format.sizes == shapeAt(argument, sizes),
+                      "argument '", argument.name, "' is of ",
+                      c10::IntArrayRef(shapeAt(argument, sizes)), " where ",
+                      runtime::listSizes(arguments, sizes),
+                      ", but was given a tensor of ",
+                      c10::IntArrayRef(format.sizes));
+    TORCH_CHECK_VALUE(
+        isStored, "argument '", argument.name,
+        "' was compiled for another layout than ", format.layout.str(),
+        " of a ", c10::IntArrayRef(format.sizes), " ", toString(format.dtype),
+        " tensor", argument.layout ? ": " + argument.layout->str() : "");
     storages.push_back(std::move(stored));
   };
   for (const at::Tensor &tensor : inputs)
@@ -199,7 +207,7 @@ bool BoundGraph::takes(const std::vector<at::Tensor> &inputs,
       graph.program->arguments();
   size_t first = arguments.size() - (graph.poolBytes != 0) - graph.numSizes;
   for (size_t i = 0; i < sizes.size(); ++i)
-    if (!arguments[first + i].checkSize(sizes[i]).empty())
+    if (!arguments[first + i].takesSize(sizes[i]))
       return false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const SpyreStorageImpl &storage = storageOf(inputs[i]);

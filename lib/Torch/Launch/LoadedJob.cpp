@@ -55,7 +55,7 @@ LoadedJob::describe(const at::Tensor &tensor,
 }
 
 void LoadedJob::launch(const std::vector<Argument> &given) {
-  runtime::checkArgumentCount(arguments.size(), given.size());
+  runtime::checkArgumentCount(arguments, given.size());
   std::vector<runtime::LaunchArgument> described;
   std::vector<c10::Storage> storages;
   std::vector<bool> isWritten; // of `storages`

@@ -61,8 +61,10 @@ struct LaunchGrid {
   uint64_t offsetOf(int64_t tile, size_t argument) const;
 };
 
-/// Throws BrokenRule (SPYRECODE-LAUNCH-C1) if the numbers differ.
-void checkArgumentCount(size_t expected, size_t found);
+/// Throws BrokenRule (SPYRECODE-LAUNCH-C1) unless there is a value for each
+/// argument that is no pool.
+void checkArgumentCount(const std::vector<ArgumentInfo> &arguments,
+                        size_t found);
 
 /// Checks the arguments of a launch, one per argument of the program but for
 /// the pool, and says how it runs. Throws BrokenRule (SPYRECODE-LAUNCH-*).

@@ -61,8 +61,10 @@ struct ArgumentInfo {
   /// Scalar: the least value, where the program says one; then the value is a
   /// size, and Program::run() checks it.
   std::optional<int64_t> lowerBound;
-  /// Such a size: what is wrong with a value, or nothing.
-  std::string checkSize(int64_t value) const;
+  /// Such a size: whether it may have a value.
+  bool takesSize(int64_t value) const;
+  /// Such a size: "multiples of 32 from 32 to 96", or "sizes from 1 to 512".
+  std::string describeRange() const;
   /// A size: constant + sum of factor x (value of the run-time argument of that
   /// number, counted from 0), divided by a number that divides it in each run.
   struct Size {
@@ -87,6 +89,18 @@ struct ArgumentInfo {
   /// loader can tell (true when it cannot).
   bool mayBeWritten = true, mayBeRead = true;
 };
+
+/// What is wrong with a value for an argument that is a size, or nothing. The
+/// message names the size, its range and an array that is so large.
+std::string checkSize(const std::vector<ArgumentInfo> &arguments, size_t number,
+                      int64_t value);
+/// For messages, what the run-time arguments are: "'s' is 64 (sizes from 1 to
+/// 512) and 'n' is 3 (sizes from 1 to 4)". `values` are theirs, in order.
+std::string listSizes(const std::vector<ArgumentInfo> &arguments,
+                      const std::vector<int64_t> &values);
+/// For messages, the arguments of a call: "x, out, s (sizes from 1 to 512, of
+/// dimension 0 of 'x')". Pools are left out.
+std::string listArguments(const std::vector<ArgumentInfo> &arguments);
 
 enum class Numerics {
   DL16, ///< f16 in memory and as rounding target is SEN169_FP16

@@ -117,21 +117,28 @@ private:
   }
 
   void checkSymbols(const Step &step, const Sdsc &sdsc) {
-    std::set<int64_t> used, bound(step.symbols.begin(), step.symbols.end());
-    for (const Tensor &tensor : sdsc.tensors)
-      if (tensor.symbolic)
-        used.insert(tensor.addresses.begin(), tensor.addresses.end());
+    // What each symbol is, where the file uses it first.
+    std::map<int64_t, std::string> used;
+    std::set<int64_t> bound(step.symbols.begin(), step.symbols.end());
     for (const Dim &dim : sdsc.dims)
       if (dim.symbol) {
-        used.insert(dim.symbol->id);
+        used.try_emplace(dim.symbol->id, describeSize(sdsc, dim));
         checkSize(step, dim);
       }
+    for (size_t number = 0; number < sdsc.tensors.size(); ++number) {
+      const Tensor &tensor = sdsc.tensors[number];
+      for (size_t core = 0; tensor.symbolic && core < tensor.addresses.size();
+           ++core)
+        used.try_emplace(tensor.addresses[core],
+                         "the address of tensor " + std::to_string(number) +
+                             " on core " + std::to_string(core));
+    }
     // SDSC-BUNDLE-C3
-    for (int64_t id : used)
+    for (const auto &[id, what] : used)
       if (!bound.count(id))
         report.add(prefix + kBundleFile, "", "SDSC-BUNDLE-C3",
                    "the symbol " + std::to_string(id) + " of " + step.file +
-                       " is not bound",
+                       ", " + what + ", is not bound",
                    step.line);
     for (int64_t id : bound)
       if (!used.count(id))
@@ -140,13 +147,41 @@ private:
                        step.file,
                    step.line);
     // SDSC-BUNDLE-C4
-    for (int64_t id : used) {
+    for (const auto &[id, what] : used) {
       auto [owner, isNew] = owners.try_emplace(id, step.file);
       if (!isNew && owner->second != step.file)
         report.add(prefix + step.file, "", "SDSC-BUNDLE-C4",
                    "the symbol " + std::to_string(id) + " belongs to " +
                        owner->second);
     }
+  }
+
+  /// "the size 's' (multiples of 32 up to 96) of dimension 'mb' of tensors 0
+  /// and 1"
+  static std::string describeSize(const Sdsc &sdsc, const Dim &dim) {
+    const DimSymbol &symbol = *dim.symbol;
+    std::vector<std::string> numbers;
+    for (size_t number = 0; number < sdsc.tensors.size(); ++number) {
+      const Tensor &tensor = sdsc.tensors[number];
+      for (size_t i = 0; i < tensor.order.size(); ++i)
+        if (&sdsc.dims[tensor.order[i]] == &dim &&
+            tensor.scale[i] == Scale::Present)
+          numbers.push_back(std::to_string(number));
+    }
+    std::string text = "the size '" + symbol.name + "' (";
+    text +=
+        symbol.granularity > 1
+            ? "multiples of " + std::to_string(symbol.granularity) + " up to "
+            : std::string("1 to ");
+    text += std::to_string(dim.size) + ") of dimension '" + dim.name + "'";
+    if (!numbers.empty())
+      text += numbers.size() == 1 ? " of tensor " : " of tensors ";
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (i > 0)
+        text += i + 1 == numbers.size() ? " and " : ", ";
+      text += numbers[i];
+    }
+    return text;
   }
 
   /// Whether a step gives a dimension the size that this names.
