@@ -3,8 +3,8 @@
 
 Without --model it is a small Llama over bytes with random weights, which answers
 nonsense; with it, a folder with a checkpoint of transformers, which must be installed.
-Tokens are printed as they come; then how many there were per second, here and, as
-predicted, on the card.
+Tokens are printed as they come, up to N or to the first that the model ends with; then
+how many there were per second, here and, as predicted, on the card.
 
 usage: chat.py [--model FOLDER] [--tokens N] [--temperature T] PROMPT
 """
@@ -19,7 +19,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from models import Llama, LlamaConfig
@@ -29,6 +31,13 @@ from torch_spyre.compile_backend import compiled_parts
 Step = Callable[[torch.Tensor], torch.Tensor]
 
 _WIDTH = 24
+
+#: Weights of a checkpoint, in one file or in several.
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+
+
+class ChatError(Exception):
+    """What the user can mend; its text says how."""
 
 
 @contextmanager
@@ -93,19 +102,48 @@ class ByteModel:
         return self._step(ids.to("spyre"), positions, self._cache)[0, -1]
 
 
+def check_checkpoint(folder: Path) -> None:
+    """Raises ChatError for a folder without a checkpoint of transformers."""
+    if not folder.is_dir():
+        raise ChatError(f"{folder} is no folder")
+    if not (folder / "config.json").is_file():
+        raise ChatError(
+            f"{folder} has no config.json: it is no checkpoint of transformers"
+        )
+    if not any(file for pattern in _WEIGHTS for file in folder.glob(pattern)):
+        raise ChatError(f"{folder} has no weights: no file is {' or '.join(_WEIGHTS)}")
+
+
+def end_tokens(*said: Any) -> frozenset[int]:
+    """The tokens that end a text, of all that say so: a number, several, or None."""
+    found: set[int] = set()
+    for tokens in said:
+        if tokens is not None:
+            found.update([tokens] if isinstance(tokens, int) else tokens)
+    return frozenset(found)
+
+
 class Checkpoint:
-    """A model of transformers from a folder."""
+    """A model of transformers from a folder; raises ChatError if it has none."""
 
     def __init__(self, folder: Path) -> None:
-        from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
-
-        self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        self._model = (
-            AutoModelForCausalLM.from_pretrained(
+        check_checkpoint(folder)
+        try:
+            from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
+        except ImportError as error:
+            raise ChatError(f"a checkpoint needs transformers: {error}") from error
+        try:
+            self._tokenizer = AutoTokenizer.from_pretrained(
+                folder, local_files_only=True
+            )
+            model = AutoModelForCausalLM.from_pretrained(
                 folder, local_files_only=True, dtype=torch.float16
             )
-            .eval()
-            .to("spyre")
+        except (OSError, ValueError) as error:
+            raise ChatError(f"transformers cannot load {folder}: {error}") from error
+        self._model = model.eval().to("spyre")
+        self._ends = end_tokens(
+            self._model.generation_config.eos_token_id, self._tokenizer.eos_token_id
         )
         self._cache = DynamicCache(config=self._model.config)
         self._step = torch.compile(self._model, backend="spyre")
@@ -126,7 +164,7 @@ class Checkpoint:
         return new
 
     def is_end(self, token: int) -> bool:
-        return token == self._tokenizer.eos_token_id
+        return token in self._ends
 
     def step(self, ids: torch.Tensor) -> torch.Tensor:
         """Logits [vocabulary] after the last of ids [1, tokens]."""
@@ -140,10 +178,23 @@ class Checkpoint:
 
 
 def choose(logits: torch.Tensor, temperature: float) -> int:
-    """The likeliest token, or one by chance."""
+    """The likeliest token, or one by chance.
+
+    A token whose logit is minus infinity is never chosen. Raises ChatError if others
+    are not finite, or none is: then no token is likelier than another.
+    """
+    largest = logits.max()
+    if not largest.isfinite():
+        bad = int((~logits.isfinite()).sum())
+        raise ChatError(
+            f"the model gives no next token: {bad} of its {logits.numel()} logits are "
+            "NaN or infinite, as they are when its weights are, or when values on the "
+            "way are too large for fp16"
+        )
     if temperature == 0:
         return int(logits.argmax())
-    odds = torch.softmax(logits.float() / temperature, -1)
+    # What is small next to the largest vanishes, however low the temperature is.
+    odds = torch.softmax((logits.double() - largest.double()) / temperature, -1)
     return int(torch.multinomial(odds, 1))
 
 
@@ -157,8 +208,73 @@ def timed(step: Step, ids: list[int]) -> tuple[torch.Tensor, float]:
     return logits.cpu(), start.elapsed_time(end) / 1e3
 
 
+@dataclass
+class Speed:
+    """Of the steps that compiled nothing: the others do not take what the next will."""
+
+    steps: int = 0
+    here: float = 0.0  # seconds
+    card: float = 0.0  # seconds, predicted
+
+
+def answer(
+    model: ByteModel | Checkpoint,
+    logits: torch.Tensor,
+    count: int,
+    temperature: float,
+    speed: Speed,
+) -> Iterator[int]:
+    """Up to ``count`` tokens after ``logits`` [vocabulary], without one that ends."""
+    for number in range(count):
+        token = choose(logits, temperature)
+        if model.is_end(token):
+            return
+        yield token
+        if number == count - 1:
+            return
+        programs = len(compiled_parts())
+        start = time.perf_counter()
+        logits, predicted = timed(model.step, [token])
+        if len(compiled_parts()) == programs:
+            speed.steps += 1
+            speed.here += time.perf_counter() - start
+            speed.card += predicted
+
+
 def per_second(count: int, seconds: float) -> str:
     return f"{count / seconds:.1f}" if seconds > 0 else "?"
+
+
+def chat(options: argparse.Namespace) -> None:
+    """Prints the prompt, what the model makes of it, and the speed."""
+    model: ByteModel | Checkpoint
+    if options.model is None:
+        length = len(options.prompt.encode())
+        model = ByteModel(length + options.tokens)
+    else:
+        model = Checkpoint(options.model)
+    torch.manual_seed(0)
+    # Ids fit into 32 bits.
+    warnings.filterwarnings("ignore", message=".*does not support int64")
+    speed = Speed()
+    ids = model.encode(options.prompt)
+    with torch.no_grad():
+        with progress("compiling"):
+            logits, _ = timed(model.step, ids)
+        print(options.prompt, end="", flush=True)
+        try:
+            for token in answer(
+                model, logits, options.tokens, options.temperature, speed
+            ):
+                print(model.decode(token), end="", flush=True)
+        finally:
+            print()
+    print(
+        f"{speed.steps} tokens without compilation; per second: "
+        f"{per_second(speed.steps, speed.here)} here, "
+        f"{per_second(speed.steps, speed.card)} predicted on the card",
+        file=sys.stderr,
+    )
 
 
 def main() -> int:
@@ -168,47 +284,20 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--temperature", type=float, default=0.0)
     options = parser.parse_args()
-    if options.tokens < 1 or options.temperature < 0:
-        parser.error("--tokens must be at least 1, --temperature at least 0")
-    if options.model is not None and not options.model.is_dir():
-        parser.error(f"--model: {options.model} is no folder")
+    if options.tokens < 1 or not 0 <= options.temperature < float("inf"):
+        parser.error("--tokens must be at least 1, --temperature at least 0, finite")
     if not options.prompt:
         parser.error("the prompt is empty")
-    if options.model is None:
-        length = len(options.prompt.encode())
-        model = ByteModel(length + options.tokens)
-    else:
-        model = Checkpoint(options.model)
-    torch.manual_seed(0)
-    # Ids fit into 32 bits.
-    warnings.filterwarnings("ignore", message=".*does not support int64")
-    ids = model.encode(options.prompt)
-    with torch.no_grad():
-        with progress("compiling"):
-            logits, _ = timed(model.step, ids)
-        print(options.prompt, end="", flush=True)
-        here = card = 0.0
-        count = 0
-        # A step that compiles is not what the next ones take.
-        for _ in range(options.tokens - 1):
-            token = choose(logits, options.temperature)
-            if model.is_end(token):
-                break
-            print(model.decode(token), end="", flush=True)
-            programs = len(compiled_parts())
-            start = time.perf_counter()
-            logits, predicted = timed(model.step, [token])
-            if len(compiled_parts()) == programs:
-                here += time.perf_counter() - start
-                card += predicted
-                count += 1
-        token = choose(logits, options.temperature)
-        print("" if model.is_end(token) else model.decode(token))
-    print(
-        f"{count} tokens without compilation; per second: {per_second(count, here)} "
-        f"here, {per_second(count, card)} predicted on the card",
-        file=sys.stderr,
-    )
+    try:
+        if options.model is not None:
+            check_checkpoint(options.model)
+    except ChatError as error:
+        parser.error(f"--model: {error}")
+    try:
+        chat(options)
+    except ChatError as error:
+        print(f"chat.py: error: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
