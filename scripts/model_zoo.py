@@ -79,6 +79,18 @@ _FOUR = {
     "num_attention_heads": [1, 2, 2, 4],
 }
 _VIDEO = {"num_frames": 4, "tubelet_size": 2}
+#: Attention whose keys and values are products of narrow matrices.
+_LATENT = {
+    "num_key_value_heads": 4,
+    "kv_lora_rank": 32,
+    "q_lora_rank": 32,
+    "qk_rope_head_dim": 16,
+    "qk_nope_head_dim": 16,
+    "v_head_dim": 16,
+    "n_group": 1,
+    "topk_group": 1,
+    "first_k_dense_replace": 1,
+}
 _SSM = {
     "mamba_n_heads": 8,
     "mamba_d_head": 16,
@@ -120,6 +132,19 @@ TRANSFORMERS: dict[str, dict[str, dict[str, Any]]] = {
         "hunyuan_v1_dense": {},
         "apertus": {},
         "bitnet": {},
+        "arcee": {},
+        "biogpt": {},
+        "codegen": {"rotary_dim": 16},
+        "cohere2": {"sliding_window": 8},
+        "diffllama": {},
+        "falcon": {},
+        "glm": {},
+        "gpt_neo": {"attention_types": [[["global", "local"], 1]], "window_size": 8},
+        "olmo": {},
+        "olmo3": {"sliding_window": 8},
+        "seed_oss": {},
+        "vaultgemma": {"sliding_window": 8},
+        "xglm": {},
     },
     "experts": {
         "mixtral": {},
@@ -129,6 +154,11 @@ TRANSFORMERS: dict[str, dict[str, dict[str, Any]]] = {
         "gpt_oss": {"sliding_window": 8},
         "phimoe": {},
         "jetmoe": {},
+        "deepseek_v3": {**_LATENT},
+        "ernie4_5_moe": {},
+        "granitemoeshared": {},
+        "hunyuan_v1_moe": {},
+        "qwen2_moe": {},
     },
     "state space": {
         "mamba": {},
@@ -144,6 +174,24 @@ TRANSFORMERS: dict[str, dict[str, dict[str, Any]]] = {
         "bamba": {"attn_layer_indices": [1], **_SSM},
         "rwkv": {"attention_hidden_size": 64},
         "lfm2": {"layer_types": ["conv", "full_attention"]},
+        "falcon_h1": {"mamba_d_ssm": 128, **_SSM},
+        "jamba": {
+            "attn_layer_period": 2,
+            "attn_layer_offset": 1,
+            "use_mamba_kernels": False,
+        },
+        "qwen3_next": {
+            "layer_types": ["linear_attention", "full_attention"],
+            "linear_key_head_dim": 16,
+            "linear_value_head_dim": 16,
+            "linear_num_key_heads": 2,
+            "linear_num_value_heads": 4,
+        },
+        "recurrent_gemma": {
+            "block_types": ["recurrent", "attention"],
+            "lru_width": 64,
+            "attention_window_size": 8,
+        },
     },
     "encoder": {
         "bert": {},
