@@ -35,6 +35,9 @@ CALLS = {
     "_native_batch_norm_legit": lambda x: aten._native_batch_norm_legit(
         x, None, None, True, 0.1, 1e-5
     ),
+    "_native_batch_norm_legit_no_training": lambda x: F.batch_norm(
+        x, x[0, 0].float(), x[0, 0].float()
+    ),
     "_prelu_kernel": twice(aten._prelu_kernel),
     "_softmax": lambda x: F.softmax(x, -1),
     "_softmax_backward_data": lambda x: aten._softmax_backward_data(x, x, -1, x.dtype),
@@ -94,7 +97,7 @@ CALLS = {
     "logaddexp": twice(torch.logaddexp),
     "logaddexp2": twice(torch.logaddexp2),
     "_logcumsumexp": lambda x: torch.logcumsumexp(x, 1),
-    "max_pool2d_with_indices": lambda x: F.max_pool2d(x, 2),
+    "max_pool2d_with_indices": lambda x: F.max_pool2d(x, 2, return_indices=True),
     "max_unpool2d": lambda x: F.max_unpool2d(x, zeros(x), 2),
     "max_unpool3d": of_images(lambda x: F.max_unpool3d(x, zeros(x), 2)),
     "median": torch.median,

@@ -151,14 +151,17 @@ def batch_norm_inference(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``aten._native_batch_norm_legit_no_training``, in fp32."""
+    """``aten._native_batch_norm_legit_no_training``: one multiply-add per element.
+
+    What a channel is multiplied by, and what is added, are fp32, as on the CPU.
+    """
     shape = (1, -1, *[1] * (x.dim() - 2))
     scale = (variance.float() + eps).rsqrt()
-    result = (x.float() - mean.float().reshape(shape)) * scale.reshape(shape)
     if weight is not None:
-        result = result * weight.float().reshape(shape)
-    if bias is not None:
-        result = result + bias.float().reshape(shape)
+        scale = scale * weight.float()
+    shift: Any = 0.0 if bias is None else bias.float()
+    shift = shift - mean.float() * scale
+    result = torch.addcmul(shift.reshape(shape), x.float(), scale.reshape(shape))
     nothing = x.new_empty((0,))
     return result.to(x.dtype), nothing, nothing.clone()
 
@@ -173,8 +176,8 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten._native_multi_head_attention.default: native_multi_head_attention,
 }
 
-#: In graphs alone: PyTorch's kernel changes its arguments.
-GRAPH_DECOMPOSITIONS: dict[Any, Callable] = {
+#: Run as programs, too.
+NORMS: dict[Any, Callable] = {
     aten._native_batch_norm_legit_no_training.default: batch_norm_inference
 }
 

@@ -73,6 +73,7 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     **distances.DECOMPOSITIONS,
     **elementary.DECOMPOSITIONS,
     **fake_quantization.DECOMPOSITIONS,
+    **fused.NORMS,
     **gradients.DECOMPOSITIONS,
     **grouped.DECOMPOSITIONS,
     **jagged.DECOMPOSITIONS,
@@ -174,7 +175,6 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
         **elementary.FACTORIES,
         **histogram.DECOMPOSITIONS,
         **fused.DECOMPOSITIONS,
-        **fused.GRAPH_DECOMPOSITIONS,
         **fused.RANDOM_DECOMPOSITIONS,
         **fused.foreach_decompositions(),
     }

@@ -22,19 +22,19 @@ _INTEGERS = frozenset([torch.uint8, torch.int8, torch.int16, torch.int32, torch.
 _NO_BOOL = (
     "abs addbmm addcmul addmm addmv baddbmm bitwise_left_shift bitwise_right_shift bmm "
     "ceil clamp cumprod cumsum div dot floor floor_divide fmod hardtanh kthvalue "
-    "linalg_cross linspace max_pool2d_with_indices median mm mv nanmedian "
-    "reflection_pad1d reflection_pad2d relu remainder replication_pad1d "
-    "replication_pad2d round threshold topk trunc vdot"
+    "linalg_cross linspace max_pool2d_with_indices "
+    "median mm mv nanmedian reflection_pad1d reflection_pad2d relu remainder "
+    "replication_pad1d replication_pad2d round threshold topk trunc vdot"
 )
 _NEITHER = (
-    "_adaptive_avg_pool2d _adaptive_avg_pool3d _log_softmax _native_batch_norm_legit "
-    "_prelu_kernel _softmax _softmax_backward_data adaptive_max_pool2d "
-    "adaptive_max_pool3d binary_cross_entropy elu frac gelu glu grid_sampler_2d "
-    "grid_sampler_3d hardshrink hardsigmoid hardswish huber_loss hypot leaky_relu lerp "
-    "log_sigmoid_forward logaddexp logaddexp2 max_unpool2d max_unpool3d mish mse_loss "
-    "native_batch_norm native_group_norm native_layer_norm nextafter nll_loss_forward "
-    "round.decimals silu smooth_l1_loss softplus softshrink upsample_linear1d "
-    "upsample_trilinear3d"
+    "_adaptive_avg_pool2d _adaptive_avg_pool3d _log_softmax "
+    "_native_batch_norm_legit _native_batch_norm_legit_no_training _prelu_kernel "
+    "_softmax _softmax_backward_data adaptive_max_pool2d adaptive_max_pool3d "
+    "binary_cross_entropy elu frac gelu glu grid_sampler_2d grid_sampler_3d hardshrink "
+    "hardsigmoid hardswish huber_loss hypot leaky_relu lerp log_sigmoid_forward "
+    "logaddexp logaddexp2 max_unpool2d max_unpool3d mish mse_loss native_batch_norm "
+    "native_group_norm native_layer_norm nextafter nll_loss_forward round.decimals "
+    "silu smooth_l1_loss softplus softshrink upsample_linear1d upsample_trilinear3d"
 )
 _ONE_OF_THEM = {
     "avg_pool2d avg_pool3d": torch.int64,

@@ -108,6 +108,7 @@ _ALWAYS: dict[str, Callable] = {
 _PROGRAMS = (
     "aten::_batch_norm_with_update_functional",
     "aten::_native_batch_norm_legit_functional",
+    "aten::_native_batch_norm_legit_no_training",
 )
 _libraries: list[torch.library.Library] = []
 

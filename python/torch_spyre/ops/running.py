@@ -37,8 +37,12 @@ def batch_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """``aten._native_batch_norm_legit``: the norm of ``[N, C, ...]``, and per channel
-    its mean and one by its deviation.
+    its mean and one by its deviation, while training.
     """
+    if not training:
+        return aten._native_batch_norm_legit_no_training.default(
+            x, weight, bias, running_mean, running_var, momentum, eps
+        )
     results = aten._native_batch_norm_legit_functional.default(
         x, weight, bias, running_mean, running_var, training, momentum, eps
     )
