@@ -32,6 +32,7 @@ CALLS = {
         lambda x: aten._adaptive_avg_pool3d(x, [1, 2, 3])
     ),
     "_log_softmax": lambda x: F.log_softmax(x, -1),
+    "_fused_rms_norm": lambda x: F.rms_norm(x, (4,)),
     "_native_batch_norm_legit": lambda x: aten._native_batch_norm_legit(
         x, None, None, True, 0.1, 1e-5
     ),
@@ -97,7 +98,10 @@ CALLS = {
     "logaddexp": twice(torch.logaddexp),
     "logaddexp2": twice(torch.logaddexp2),
     "_logcumsumexp": lambda x: torch.logcumsumexp(x, 1),
+    "max_pool1d": lambda x: F.max_pool1d(x, 2),
+    "max_pool2d": lambda x: F.max_pool2d(x, 2),
     "max_pool2d_with_indices": lambda x: F.max_pool2d(x, 2, return_indices=True),
+    "max_pool3d": of_images(lambda x: F.max_pool3d(x, 2)),
     "max_unpool2d": lambda x: F.max_unpool2d(x, zeros(x), 2),
     "max_unpool3d": of_images(lambda x: F.max_unpool3d(x, zeros(x), 2)),
     "median": torch.median,

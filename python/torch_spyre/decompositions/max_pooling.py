@@ -87,6 +87,16 @@ def _pool(count: int) -> Callable:
     return pool
 
 
+def _values(count: int) -> Callable:
+    pool = _pool(count)
+
+    def values(x: Tensor, *window: Any) -> Tensor:
+        """``aten.max_pool2d``: the maxima; nothing is left of their numbers."""
+        return pool(x, *window)[0]
+
+    return values
+
+
 def _pool_backward(count: int) -> Callable:
     def backward(
         gradient: Tensor,
@@ -226,8 +236,11 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.fractional_max_pool2d_backward.default: _to_maxima(2),
     aten.fractional_max_pool3d.default: _fractional(3),
     aten.fractional_max_pool3d_backward.default: _to_maxima(3),
+    aten.max_pool1d.default: _values(1),
+    aten.max_pool2d.default: _values(2),
     aten.max_pool2d_with_indices.default: _pool(2),
     aten.max_pool2d_with_indices_backward.default: _pool_backward(2),
+    aten.max_pool3d.default: _values(3),
     aten.max_pool3d_with_indices.default: _pool(3),
     aten.max_pool3d_with_indices_backward.default: _pool_backward(3),
 }

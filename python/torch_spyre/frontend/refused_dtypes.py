@@ -22,12 +22,12 @@ _INTEGERS = frozenset([torch.uint8, torch.int8, torch.int16, torch.int32, torch.
 _NO_BOOL = (
     "abs addbmm addcmul addmm addmv baddbmm bitwise_left_shift bitwise_right_shift bmm "
     "ceil clamp cumprod cumsum div dot floor floor_divide fmod hardtanh kthvalue "
-    "linalg_cross linspace max_pool2d_with_indices "
+    "linalg_cross linspace max_pool1d max_pool2d max_pool2d_with_indices max_pool3d "
     "median mm mv nanmedian reflection_pad1d reflection_pad2d relu remainder "
     "replication_pad1d replication_pad2d round threshold topk trunc vdot"
 )
 _NEITHER = (
-    "_adaptive_avg_pool2d _adaptive_avg_pool3d _log_softmax "
+    "_adaptive_avg_pool2d _adaptive_avg_pool3d _fused_rms_norm _log_softmax "
     "_native_batch_norm_legit _native_batch_norm_legit_no_training _prelu_kernel "
     "_softmax _softmax_backward_data adaptive_max_pool2d adaptive_max_pool3d "
     "binary_cross_entropy elu frac gelu glu grid_sampler_2d grid_sampler_3d hardshrink "

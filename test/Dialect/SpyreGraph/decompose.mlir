@@ -42,7 +42,7 @@ func.func @layer_norm(%x: tensor<4x100xf16>, %w: tensor<100xf16>) -> tensor<4x10
 // CHECK-LABEL: func.func @rms_norm
 // CHECK: spyre_graph.sum_squares ins(%{{.*}} : tensor<4x100xf16>) {{.*}} -> tensor<4x1xf32>
 // CHECK: spyre_graph.rsqrt
-// CHECK: spyre_graph.layernormnorm {{.*}}immediates = [unit, 0.000000e+00 : f32, unit, 1.000000e+00 : f32, 0.000000e+00 : f32]
+// CHECK: spyre_graph.layernormnorm {{.*}}immediates = [unit, 0.000000e+00 : f32, unit, 1.000000e+00 : f32, -0.000000e+00 : f32]
 func.func @rms_norm(%x: tensor<4x100xf16>) -> tensor<4x100xf16> {
   %0, %1 = spyre_graph.rms_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64}
     : tensor<4x100xf16> -> tensor<4x100xf16>, tensor<4x1xf32>

@@ -221,16 +221,16 @@ void Decomposer::rmsNorm(RmsNormOp op) {
   Value input = op.getInput();
   SmallVector<int64_t> dims = lastDims(input, op.getNumDims());
   Value meanSquare = meanOfSquares(input, dims);
-  RankedTensorType statistics = typeOf(meanSquare);
-  Value shifted =
-      pointwise<AddOp>(statistics, {meanSquare, op.getEps().convertToDouble()});
-  Value rstd = pointwise<RsqrtOp>(statistics, {shifted});
+  Value shifted = pointwise<AddOp>(typeOf(meanSquare),
+                                   {meanSquare, op.getEps().convertToDouble()});
+  Value rstd = pointwise<RsqrtOp>(typeOf(shifted), {shifted});
   op.getRstd().replaceAllUsesWith(rstd);
   if (op.getResult().use_empty())
     return;
   Operand weight = op.getWeight() ? Operand(op.getWeight()) : Operand(1.0);
+  // With nothing added, a zero keeps its sign.
   op.getResult().replaceAllUsesWith(pointwise<LayerNormNormOp>(
-      typeOf(op.getResult()), {input, 0.0, rstd, weight, 0.0}));
+      typeOf(op.getResult()), {input, 0.0, rstd, weight, -0.0}));
 }
 
 //===----------------------------------------------------------------------===//
