@@ -32,23 +32,38 @@ class Function:
     def argument(
         self, shape: list[int], element: str = "f16"
     ) -> tuple[str, list[int], str, str]:
+        value = (
+            f"%a{len(self.arguments)}",
+            shape,
+            element,
+            self.layout(shape, element),
+        )
+        self.arguments.append(f"{value[0]}: {self.type(value)}")
+        self.values.append(value)
+        return value
+
+    def layout(self, shape: list[int], element: str) -> str:
         order = list(range(len(shape)))
         self.rng.shuffle(order)
         sparse = ", sparse" if shape and self.rng.random() < 0.1 else ""
-        layout = f"#spyre_graph.layout<order = {order}{sparse}, {FORMATS[element]}>"
         if len(shape) == 2 and min(shape) > 1 and self.rng.random() < 0.2:
             # Row by row, which no order gives.
             stick = 64 if element == "f16" else 32
-            layout = (
+            return (
                 f"#spyre_graph.explicit_layout<device_size = "
                 f"[{shape[0]}, {-(-shape[1] // stick)}, {stick}], "
                 f"stride_map = [{shape[1]}, {stick}, 1], "
                 f"host_strides = [{shape[1]}, 1], {FORMATS[element]}>"
             )
-        value = (f"%a{len(self.arguments)}", shape, element, layout)
-        self.arguments.append(f"{value[0]}: {self.type(value)}")
-        self.values.append(value)
-        return value
+        return f"#spyre_graph.layout<order = {order}{sparse}, {FORMATS[element]}>"
+
+    def size(self) -> int:
+        """How long a new dimension is."""
+        return self.rng.choice(SIZES)
+
+    def position(self, size: int) -> int:
+        """A place along a dimension."""
+        return self.rng.randrange(size)
 
     def index(self, shape: list[int], rows: int) -> tuple[str, list[int], str, str]:
         """An argument of indices into so many rows."""
@@ -109,7 +124,7 @@ class Function:
             )
         dim = self.rng.randrange(rank) if rank else -1
         if kind == "slice" and rank and shape[dim] > 1:
-            start = self.rng.randrange(shape[dim])
+            start = self.position(shape[dim])
             step = self.rng.choice([1, 1, 2])
             size = (shape[dim] - start + step - 1) // step
             sliced = shape[:dim] + [size] + shape[dim + 1 :]
@@ -142,7 +157,7 @@ class Function:
             results += [f"d{i - 1}" for i in range(dim + 2, rank)]
             return self.view(source, merged, results)
         if kind == "select" and rank and shape[dim] > 0:
-            index = self.rng.randrange(shape[dim])
+            index = self.position(shape[dim])
             results = [f"d{i}" for i in range(dim)] + [f"{index}"]
             results += [f"d{i - 1}" for i in range(dim + 1, rank)]
             return self.view(source, shape[:dim] + shape[dim + 1 :], results)
@@ -195,7 +210,7 @@ class Function:
                 f"{{dims = array<i64: {str(dims)[1:-1]}>}}",
             )
         elif kind == "matmul" and rank >= 2 and element != "i64":
-            n = self.rng.choice(SIZES)
+            n = self.size()
             other = self.argument([shape[-1], n], element)
             result = [*shape[:-1], n]
             self.op("matmul", [source, other], result, element)
@@ -205,7 +220,7 @@ class Function:
             other = self.argument(shape[:dim] + [size] + shape[dim + 1 :], element)
             total = shape[:dim] + [shape[dim] + size] + shape[dim + 1 :]
             init, offset = None, 0
-            for part in (source, other):
+            for part in self.joined(source, other, dim):
                 dims = ", ".join(f"d{i}" for i in range(rank))
                 into = ", ".join(
                     f"d{i} + {offset}" if i == dim and offset else f"d{i}"
@@ -224,7 +239,7 @@ class Function:
             self.values.pop(-2)  # what is half written is no value
         elif kind == "gather" and rank:
             axis = self.rng.randrange(rank)
-            count = self.rng.choice(SIZES)
+            count = self.size()
             index = self.index([count], shape[axis])
             result = shape[:axis] + [count] + shape[axis + 1 :]
             self.op(
@@ -234,11 +249,19 @@ class Function:
             dim = self.rng.randrange(rank)
             self.op("cumsum", [source], shape, element, f"{{dim = {dim} : i64}}")
         elif kind == "fill":
-            self.op("fill", [], shape, element, "{immediates = [1.0]}")
+            self.fill(shape, element)
         elif kind == "cast" and element != "i64":
             self.op("identity", [source], shape, "f32" if element == "f16" else "f16")
         else:
             self.op("neg", [source], shape, element)
+
+    def joined(self, first, second, dim):
+        """In which order a value and a new argument are joined."""
+        del dim
+        return first, second
+
+    def fill(self, shape, element):
+        self.op("fill", [], shape, element, "{immediates = [1.0]}")
 
     def update_argument(self) -> None:
         target = self.rng.choice([v for v in self.values if v[0].startswith("%a")])
@@ -296,6 +319,49 @@ class EmptyTableError(Exception):
     """A gather from a table without rows has no value."""
 
 
+def viewed(data, shape, results):
+    """A view of an array; ``results`` are its coordinates in that of ``shape``."""
+    indices = np.indices(shape)
+    names = {f"d{i}": indices[i] for i in range(len(shape))}
+    coordinates = tuple(
+        np.broadcast_to(
+            eval(text.replace("floordiv", "//").replace("mod", "%"), {}, names),
+            shape,
+        )
+        for text in results
+    )
+    return data[coordinates] if results else np.broadcast_to(data, shape)
+
+
+def computed(name, data, shape, attributes, before):
+    """What an operation gives; ``before`` is what it writes into, if anything."""
+    numbers = [int(text) for text in re.findall(r"\d+", attributes.split("i64:")[-1])]
+    if name == "neg":
+        return -data[0]
+    if name == "add":
+        return data[0] + data[1]
+    if name == "mul":
+        return data[0] * data[1]
+    if name == "sum":
+        return data[0].sum(axis=tuple(numbers)).reshape(shape)
+    if name == "matmul":
+        return data[0] @ data[1]
+    if name == "fill":
+        return np.ones(shape)
+    if name == "cumsum":
+        return np.cumsum(data[0], axis=numbers[0])
+    if name == "gather":
+        return np.take(data[0], data[1], axis=numbers[0])
+    if before is None and "maps" not in attributes:
+        return data[0]
+    out = np.full(shape, np.nan) if before is None else before.copy()
+    into = re.findall(r"-> \(([^)]*)\)", attributes)[1]
+    starts = [int(text.partition("+")[2] or 0) for text in into.split(",") if text]
+    box = zip(starts, data[0].shape, strict=True)
+    out[tuple(slice(start, start + size) for start, size in box)] = data[0]
+    return out
+
+
 class EvaluatedFunction(Function):
     """A random function that knows the value of each of its values."""
 
@@ -321,55 +387,15 @@ class EvaluatedFunction(Function):
 
     def view(self, source, shape, results):
         value = super().view(source, shape, results)
-        indices = np.indices(shape)
-        names = {f"d{i}": indices[i] for i in range(len(shape))}
-        coordinates = tuple(
-            np.broadcast_to(
-                eval(text.replace("floordiv", "//").replace("mod", "%"), {}, names),
-                shape,
-            )
-            for text in results
-        )
-        data = self.known[source[0]]
-        self.known[value[0]] = (
-            data[coordinates] if results else np.broadcast_to(data, shape)
-        )
+        self.known[value[0]] = viewed(self.known[source[0]], shape, results)
         return value
 
     def op(self, name, inputs, shape, element, attributes="", init=None):
         name = "neg" if name == "exp" else name  # keeps values small and exact
         result = super().op(name, inputs, shape, element, attributes, init)
         data = [self.known[value[0]] for value in inputs]
-        numbers = [
-            int(text) for text in re.findall(r"\d+", attributes.split("i64:")[-1])
-        ]
-        if name == "neg":
-            out = -data[0]
-        elif name == "add":
-            out = data[0] + data[1]
-        elif name == "mul":
-            out = data[0] * data[1]
-        elif name == "sum":
-            out = data[0].sum(axis=tuple(numbers)).reshape(result[1])
-        elif name == "matmul":
-            out = data[0] @ data[1]
-        elif name == "fill":
-            out = np.ones(shape)
-        elif name == "cumsum":
-            out = np.cumsum(data[0], axis=numbers[0])
-        elif name == "gather":
-            out = np.take(data[0], data[1], axis=numbers[0])
-        elif init is None and "maps" not in attributes:
-            out = data[0]
-        else:
-            out = np.full(shape, np.nan) if init is None else self.known[init[0]].copy()
-            into = re.findall(r"-> \(([^)]*)\)", attributes)[1]
-            starts = [
-                int(text.partition("+")[2] or 0) for text in into.split(",") if text
-            ]
-            box = zip(starts, data[0].shape, strict=True)
-            out[tuple(slice(start, start + size) for start, size in box)] = data[0]
-        self.known[result[0]] = out
+        before = None if init is None else self.known[init[0]]
+        self.known[result[0]] = computed(name, data, result[1], attributes, before)
         return result
 
     def arrays(self) -> list[np.ndarray]:
