@@ -61,10 +61,15 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use, const Target &target) {
                               : "a map is not made of loop dimensions"};
   // A slice must be whole sticks: otherwise elements would have another lane in
   // LX than in the whole.
-  for (auto [number, dim] : llvm::enumerate(result.slicing->dims))
-    if (dim.split > 1 &&
-        dim.chunk % getStepsPerStick(layout, type.getShape(), number) != 0)
+  for (auto [number, dim] : llvm::enumerate(result.slicing->dims)) {
+    if (dim.split == 1)
+      continue;
+    int64_t steps = getStepsPerStick(layout, type.getShape(), number);
+    if (dim.chunk % steps != 0)
       return {std::nullopt, "its slices cut sticks"};
+    if (dim.extentAt && !dim.chunkAt.isMultipleOf(steps))
+      return {std::nullopt, "its slices cut sticks at some sizes"};
+  }
   return result;
 }
 
