@@ -262,7 +262,13 @@ REFUSED = {
     "product over it": (lambda x: x.t() @ x, 0, "a size along sticks"),
     "mean": (lambda x: x.mean(0), 0, "constants that may depend on it"),
     "part": (lambda x: x[1:] * 2, 0, "a dimension is one symbol"),
-    "every second": (lambda x: x[::2] * 2, 0, "a size of"),
+    "every second": (
+        lambda x: x[::2] * 2,
+        0,
+        r"test_declared_sizes\.py:\d+: error: aten\.slice\.Tensor has no program for many "
+        r"sizes: a size of .*, where \w+ is dimension 0 of L\['x'\]: .* this one divides "
+        r"such a size, as x\[::2\]",
+    ),
     "flattened": (lambda x: x.flatten() * 2, 0, "a dimension is one symbol"),
     "number": (lambda x: x * x.shape[0], 0, "SuperDSC"),
     "grown": (lambda x: torch.cat((x, x[:1])) + 1, 0, "a dimension is one symbol"),
@@ -379,3 +385,24 @@ def test_products_of_single_rows_are_refused():
     inputs = [stored(shape, i) for i, shape in enumerate(shapes(3))]
     with pytest.raises(_C.SpyreError, match="SDSC-MATMUL-C4"):
         run(f, *inputs, sizes=(1, 7), dims=dims)
+
+
+def test_sizes_out_of_range():
+    f = compiled(lambda x: x * 2 + 1, dynamic=None)
+    before = len(compiled_parts())
+    x = values((5, 70), torch.float16).to("spyre")
+    torch._dynamo.mark_dynamic(x, 0)
+    f(x)
+    (part,) = compiled_parts()[before:]
+    with pytest.raises(ValueError, match=r"is 513, but .* sizes from 2 to 512"):
+        part.graph.run([x], [x], [], [513])
+    with pytest.raises(ValueError, match=r"is 1, but .* sizes from 2 to 512"):
+        part.graph.run([x], [x], [], [1])
+    with pytest.raises(ValueError, match=r"takes 1 sizes, but was given 0; .* to 512"):
+        part.graph.run([x], [x])
+    (name,) = part.graph.argument_names
+    said = (
+        rf"'{name}' is of \[6, 70\] where '.*' is 6 \(sizes from 2 to 512\), .*\[5, 70"
+    )
+    with pytest.raises(ValueError, match=said):
+        part.graph.run([x], [x], [], [6])

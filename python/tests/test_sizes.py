@@ -514,27 +514,6 @@ def test_a_program_per_size(function, why, listen):
     assert all(why in text for text in said)
 
 
-def test_sizes_out_of_range():
-    f = compiled(lambda x: x * 2 + 1, dynamic=None)
-    before = len(compiled_parts())
-    x = values((5, 70), torch.float16).to("spyre")
-    torch._dynamo.mark_dynamic(x, 0)
-    f(x)
-    (part,) = parts_since(before)
-    with pytest.raises(ValueError, match=r"is 513, but .* sizes from 2 to 512"):
-        part.graph.run([x], [x], [], [513])
-    with pytest.raises(ValueError, match=r"is 1, but .* sizes from 2 to 512"):
-        part.graph.run([x], [x], [], [1])
-    with pytest.raises(ValueError, match=r"takes 1 sizes, but was given 0; .* to 512"):
-        part.graph.run([x], [x])
-    (name,) = part.graph.argument_names
-    said = (
-        rf"'{name}' is of \[6, 70\] where '.*' is 6 \(sizes from 2 to 512\), .*\[5, 70"
-    )
-    with pytest.raises(ValueError, match=said):
-        part.graph.run([x], [x], [], [6])
-
-
 # --- time --------------------------------------------------------------------
 
 

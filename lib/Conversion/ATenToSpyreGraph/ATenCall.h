@@ -66,6 +66,9 @@ public:
   Location loc;
 
   StringRef getName() const { return name; }
+  /// The call, for messages: "aten.sum.dim_IntList(self=float16[3, 5],
+  /// dim=[0])".
+  std::string describe() const;
   [[noreturn]] void unsupported(const Twine &reason) const;
   /// What is an error on the CPU, too: it runs the call, and says so.
   [[noreturn]] void wrong(const Twine &reason) const;

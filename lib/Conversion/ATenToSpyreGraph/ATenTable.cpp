@@ -9,6 +9,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/InterleavedRange.h"
 
 #include <algorithm>
 
@@ -54,8 +56,62 @@ ATenCall::ATenCall(OpBuilder &builder, Location loc, StringRef name,
             "argument '" + entry.first + "' is not known");
 }
 
+/// Entries of a list that messages show.
+static constexpr size_t kMaxPrinted = 8;
+
+/// "float16[3, 5]", "[0, 1]", "2.5".
+static void print(raw_ostream &os, const Argument &argument,
+                  function_ref<Value(::spyre::ValueId)> lookup) {
+  if (const auto *id = std::get_if<::spyre::ValueId>(&argument.value)) {
+    RankedTensorType type = typeOf(lookup(*id));
+    if (auto dtype = getHostDtype(type.getElementType()))
+      os << toString(*dtype);
+    else
+      os << type.getElementType();
+    os << "[" << llvm::interleaved(type.getShape()) << "]";
+  } else if (const auto *list = std::get_if<Argument::List>(&argument.value)) {
+    os << "[";
+    llvm::interleaveComma(
+        ArrayRef(*list).take_front(kMaxPrinted), os,
+        [&](const Argument &entry) { print(os, entry, lookup); });
+    os << (list->size() > kMaxPrinted ? ", ...]" : "]");
+  } else if (const auto *text = std::get_if<std::string>(&argument.value)) {
+    os << "'" << *text << "'";
+  } else if (const auto *number = std::get_if<double>(&argument.value)) {
+    os << llvm::format("%g", *number);
+  } else if (const auto *number = std::get_if<int64_t>(&argument.value)) {
+    os << *number;
+  } else if (const auto *flag = std::get_if<bool>(&argument.value)) {
+    os << (*flag ? "True" : "False");
+  } else if (const auto *size =
+                 std::get_if<::spyre::SizeExpr>(&argument.value)) {
+    os << size->str();
+  } else {
+    os << "None";
+  }
+}
+
+std::string ATenCall::describe() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << name << "(";
+  llvm::ListSeparator comma;
+  for (auto [position, argument] : llvm::enumerate(args)) {
+    os << comma;
+    if (position < parameters.size())
+      os << parameters[position] << "=";
+    print(os, argument, lookup);
+  }
+  for (const auto &[parameter, argument] : kwargs) {
+    os << comma << parameter << "=";
+    print(os, argument, lookup);
+  }
+  os << ")";
+  return text;
+}
+
 void ATenCall::unsupported(const Twine &reason) const {
-  throw UnsupportedOp((name + ": " + reason).str());
+  throw UnsupportedOp((describe() + ": " + reason).str());
 }
 
 void ATenCall::wrong(const Twine &reason) const {

@@ -65,7 +65,8 @@ static Value lowerIndexSelect(ATenCall &c) {
 static Value lowerSlice(ATenCall &c) {
   Value self = c.tensor("self");
   int64_t axis = c.dim("dim", rankOf(self), 0);
-  c.require(c.integer("step", 1) == 1, "a slice with a step");
+  c.require(c.integer("step", 1) == 1,
+            "only slices with a step of 1 are written");
   Value steps = c.iota(c.resultSizes()[axis], 0);
   Value index = c.pointwise<AddOp>(typeOf(steps), {steps, c.operand("start")});
   return gather(c, self, index, axis, c.type());

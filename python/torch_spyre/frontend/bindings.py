@@ -28,6 +28,7 @@ from torch_spyre.frontend.size_classes import (
     SYMBOLIC,
     Size,
     SizeClass,
+    SteppedSymbol,
     Symbol,
     at,
 )
@@ -354,7 +355,24 @@ class Binding:
             return self._convert(self._expr(value))
         if isinstance(value, int):
             return int(value)
-        raise _C.UnsupportedOp(f"a size of {value}")
+        raise self._no_size(value)
+
+    def _no_size(self, expr: Any) -> _C.UnsupportedOp:
+        """The error for a size that programs for many sizes do not have here."""
+        text = f"a size of {expr}"
+        for symbol in sorted(getattr(expr, "free_symbols", ()), key=str):
+            own = (
+                self.symbols[self._numbers[symbol]] if symbol in self._numbers else None
+            )
+            if isinstance(own, SteppedSymbol) and own.declared is not None:
+                text += f", where {symbol} is {own.declared.place}"
+        text += (
+            ": in a program for many sizes, sizes are sums of products of whole "
+            "numbers and of sizes that vary"
+        )
+        if isinstance(expr, FloorDiv):
+            text += "; this one divides such a size, as x[::2] and x.chunk(2) do"
+        return _C.UnsupportedOp(text)
 
     def ratio(self, value: torch.SymFloat) -> tuple[Size, Size]:
         """Dividend and divisor of a float of PyTorch's metadata that is rounded once.
@@ -363,7 +381,10 @@ class Binding:
         expr = value.node.expr.xreplace(self._stands)
         ratio = ratio_of(expr)
         if ratio is None:
-            raise _C.UnsupportedOp(f"a number of {expr}")
+            raise _C.UnsupportedOp(
+                f"a number of {expr}: programs for many sizes have whole numbers, and "
+                "floats that are one sum of products of sizes divided by another"
+            )
         dividend, divisor = ratio
         return self._convert(sympy.expand(dividend)), self._convert(
             sympy.expand(divisor)
@@ -392,7 +413,7 @@ class Binding:
                 for _ in range(int(expr.exp)):
                     total = base * total
                 return total
-        raise _C.UnsupportedOp(f"a size of {expr}")
+        raise self._no_size(expr)
 
     def _quotient(self, expr: Any) -> int:
         """The symbol that stands for (n x symbol + rest) // divisor, where n and rest
@@ -417,7 +438,7 @@ class Binding:
                 converted = self._convert(dividend)
                 self._quotients[expr] = number, converted, int(divisor)
                 return number
-        raise _C.UnsupportedOp(f"a size of {expr}")
+        raise self._no_size(expr)
 
     def _without_extrema(self, expr: Any) -> Any:
         """The part that an expression is, if it is the largest or smallest of some."""
@@ -438,7 +459,7 @@ class Binding:
             part = max(args, key=lambda a: sign * self._in_call(a))
             if all(self._narrow(sign * (part - other)) for other in args):
                 return part
-        raise _C.UnsupportedOp(f"a size of {expr}")
+        raise self._no_size(expr)
 
     def _in_call(self, expr: Any) -> Any:
         """What an expression of own symbols is in the call."""

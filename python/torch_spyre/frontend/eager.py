@@ -198,7 +198,9 @@ def compile_sized(
                 _check_sizes(arguments, call, operands, metas)
             program = _compile_for(call, arguments, operands, metas, generic)
             if not operands.is_settled:
-                raise _C.UnsupportedOp("its import depends on the sizes of the call")
+                raise _C.UnsupportedOp(
+                    "what it becomes on the device depends on the sizes of the call"
+                )
         _log.debug("%s%s runs as one for many sizes", call.name, Shapes(arguments))
         _programs[call.name].many_sizes += 1
         return *program, operands.form, operands.places, operands.conditions
@@ -221,7 +223,8 @@ def _check_sizes(
         if index in call.written:
             meta = metas[call.written.index(index)]
             if not operands.agree(position, meta):
-                raise _C.UnsupportedOp("what it writes is not as large as its result")
+                reason = f"argument {index} is not always as large as its result"
+                raise _C.UnsupportedOp(reason)
         position += sum(1 for _ in leaves([argument]))
 
 

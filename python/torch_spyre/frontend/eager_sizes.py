@@ -60,7 +60,7 @@ class SizedOperands(Operands):
         own = Symbol(name, 0, None, 0, None)
         sizes = own.class_of(hint)
         if sizes is None or sizes.least == sizes.most:
-            raise _C.UnsupportedOp(f"{hint} is a size by itself")
+            raise _C.UnsupportedOp(f"a size of {hint} has a program of its own")
         source = ConstantSource(name)
         symbol = self._env.create_symbol(
             hint, source, dynamic_dim=DimDynamic.DYNAMIC, constraint_dim=None
@@ -183,11 +183,16 @@ class SizedOperands(Operands):
         no inequalities say for which.
         """
         if self._env.replacements:
-            raise _C.UnsupportedOp("what it computes is for one size only")
+            raise _C.UnsupportedOp(
+                "PyTorch infers its results for the sizes of this call alone"
+            )
         self.conditions.clear()
         for guard in self._env.guards:
             if not self._holds(guard.expr):
-                raise _C.UnsupportedOp(f"it is so only where {guard.expr}")
+                raise _C.UnsupportedOp(
+                    f"PyTorch infers its results only where {guard.expr}, which a "
+                    "program for many sizes does not check"
+                )
         self._num_conditions = len(self._env.guards)
         return SizedImporter(self._binding)
 

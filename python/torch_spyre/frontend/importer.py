@@ -62,6 +62,19 @@ class RefusedNode(_C.UnsupportedOp):
         self.node = node
 
 
+def at_line(error: _C.SpyreError) -> _C.SpyreError:
+    """What a program for many sizes was refused for, with the user's line if one node
+    was.
+    """
+    if not isinstance(error, RefusedNode):
+        return error
+    file, line = next(iter(location_of(error.node)), ("<graph>", 0, ""))[:2]
+    return _C.UnsupportedOp(
+        f"{file}:{line}: error: {error.node.target} has no program for many sizes: "
+        f"{error}"
+    )
+
+
 def location_of(node: Node) -> list[tuple[str, int, str]]:
     """The user's stack at a node, innermost frame first."""
     return list(_frames_of(node.meta.get("stack_trace") or ""))

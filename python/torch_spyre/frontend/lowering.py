@@ -115,7 +115,9 @@ class LoweringContext:
         named = {k: self._value(v) for k, v in kwargs.items()}
         made = self._lowering.call(self, *[self._value(a) for a in args], **named)
         if made is NotImplemented:
-            raise _C.UnsupportedOp(f"{self._lowering} declines these arguments")
+            raise _C.UnsupportedOp(
+                f"{self._lowering} declines these arguments: it returned NotImplemented"
+            )
         results = list(made) if isinstance(made, (tuple, list)) else [made]
         if len(results) != len(specs):
             raise ExtensionError(

@@ -42,6 +42,7 @@ from torch_spyre.frontend.importer import (
     InputKind,
     StorageSpec,
     TensorSpec,
+    at_line,
 )
 from torch_spyre.frontend.parts import (
     CompiledPart,
@@ -219,9 +220,9 @@ class SizedStep(CompiledStep):
         assert self.symbols is not None
         if self.symbols.is_stepped and reason is not None:
             # Declared sizes are promised one program.
-            raise reason
+            raise at_line(reason)
         self.failures += 1
-        why = reason or "no sizes are known to vary"
+        why = "no sizes are known to vary" if reason is None else at_line(reason)
         _log.info("%s: a program per size, because %s", self.name, why)
         return False
 

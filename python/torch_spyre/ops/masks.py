@@ -55,7 +55,10 @@ def _as_numbers(x: Tensor, indices: Indices) -> list[Tensor | None]:
             )
         coordinates = index.to(x.device).nonzero()
         if index.dim() == 0:
-            raise _C.UnsupportedOp("a mask without dimensions")
+            raise _C.UnsupportedOp(
+                "a mask without dimensions: programs take elements by masks that have "
+                "dimensions"
+            )
         numbers.extend(coordinates.unbind(1))
     return numbers
 
