@@ -3,6 +3,8 @@
 
 #include "Legalizer.h"
 
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
@@ -23,7 +25,8 @@ void SuperDSCLegalizer::unrollCopy() {
   std::optional<std::tuple<bool, int64_t, int64_t>> best;
   for (int64_t loop = 0; loop < static_cast<int64_t>(extents.size()); ++loop)
     if (extents[loop] > 1 && extents[loop] <= kMaxUnrolled &&
-        in->laneDim != loop && out->laneDim != loop)
+        !varies(op.getLoopExtentMap(), loop) && in->laneDim != loop &&
+        out->laneDim != loop)
       best = std::min(best.value_or(std::tuple(true, kMaxUnrolled + 1, 0)),
                       std::tuple(!isEnough(loop), extents[loop], loop));
   if (!best)
@@ -32,6 +35,9 @@ void SuperDSCLegalizer::unrollCopy() {
   SmallVector<int64_t> rest(extents);
   rest.erase(rest.begin() + chosen);
   MLIRContext *context = builder.getContext();
+  AffineMap sizes = op.getLoopExtentMap();
+  if (sizes)
+    sizes = sizes.dropResult(chosen);
   builder.setInsertionPoint(operation);
   for (int64_t number = 0; number < extents[chosen]; ++number) {
     SmallVector<AffineExpr> renamed;
@@ -47,9 +53,11 @@ void SuperDSCLegalizer::unrollCopy() {
       operation->setOperand(1,
                             copy(operation->getOperand(0), changed[0],
                                  operation->getOperand(1), changed[1], rest));
+      made.back().setLoopExtentMap(sizes);
       continue;
     }
     setLoops(changed, rest);
+    op.setLoopExtentMap(sizes);
     made.push_back(op);
     load();
     return;
@@ -80,6 +88,7 @@ void SuperDSCLegalizer::splitCopy() {
     Value part = copy(operation->getOperand(0), maps[0],
                       empty(withStick(extents, to.getElementType(), lane)),
                       identity, extents);
+    made.back().setLoopExtentMap(op.getLoopExtentMap());
     operation->setOperand(0, part);
     setMap(0, identity);
   }
@@ -89,6 +98,7 @@ void SuperDSCLegalizer::splitCopy() {
     Value part = copy(operation->getOperand(0), maps[0],
                       empty(withStick(extents, to.getElementType(), lane)),
                       identity, extents);
+    made.back().setLoopExtentMap(op.getLoopExtentMap());
     operation->setOperand(0, part);
     setMap(0, identity);
   }

@@ -76,11 +76,11 @@ static void copyOnlyElements(func::FuncOp function) {
     Value table = op->getOperand(0), init = op.getSpyreInit();
     bool turns = getLane(table, maps.front()) != getLane(init, maps.back());
     OpBuilder builder(op);
-    SpyreOpInterface copy =
-        createCopyOp(builder, op->getLoc(),
-                     turns ? RestickifyOp::getOperationName()
-                           : IdentityOp::getOperationName(),
-                     table, init, maps.front(), maps.back(), extents);
+    SpyreOpInterface copy = createCopyOp(
+        builder, op->getLoc(),
+        turns ? RestickifyOp::getOperationName()
+              : IdentityOp::getOperationName(),
+        table, init, maps.front(), maps.back(), extents, op.getLoopExtentMap());
     copy->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     op->replaceAllUsesWith(copy->getResults());
     op->erase();
