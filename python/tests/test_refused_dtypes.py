@@ -98,7 +98,6 @@ CALLS = {
     "logaddexp": twice(torch.logaddexp),
     "logaddexp2": twice(torch.logaddexp2),
     "_logcumsumexp": lambda x: torch.logcumsumexp(x, 1),
-    "max_pool1d": lambda x: F.max_pool1d(x, 2),
     "max_pool2d": lambda x: F.max_pool2d(x, 2),
     "max_pool2d_with_indices": lambda x: F.max_pool2d(x, 2, return_indices=True),
     "max_pool3d": of_images(lambda x: F.max_pool3d(x, 2)),

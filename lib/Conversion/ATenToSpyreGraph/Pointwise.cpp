@@ -548,8 +548,8 @@ static void addFloatParts(ATenTable &table) {
 }
 
 void aten::addPointwiseRows(ATenTable &table) {
-  addFloatParts(table);
   ATenTable::ForAnySize rows(table);
+  addFloatParts(table);
   addArithmetic(table);
   addUnaryRows(table);
   addLogic(table);

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._prims_common import suggest_memory_format
 
 from torch_spyre.decompositions.windows import (
     adaptive_windows,
@@ -39,7 +38,7 @@ def _lowest(dtype: torch.dtype) -> float:
     return torch.iinfo(torch.int32 if dtype == torch.int64 else dtype).min
 
 
-def _pool(count: int) -> Callable:
+def _pool(count: int, finds_places: bool = True) -> Callable:
     def pool(
         x: Tensor,
         kernel: Sequence[int],
@@ -47,11 +46,11 @@ def _pool(count: int) -> Callable:
         padding: Sequence[int] = (0,),
         dilation: Sequence[int] = (1,),
         ceil_mode: bool = False,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Tensor | tuple[Tensor, Tensor]:
         """``aten.max_pool2d_with_indices``: a maximum reads its windows in place.
 
         For their numbers, windows lie one after the other. Graphs that need none drop
-        that.
+        that, and ``aten.max_pool2d`` does without.
         """
         kernel, padding, dilation = (
             spread(v, count) for v in (kernel, padding, dilation)
@@ -61,11 +60,20 @@ def _pool(count: int) -> Callable:
         reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
         out = pooled_size(size, reach, stride, padding, ceil_mode)
         if 0 in x.shape[:-count]:
-            return _maxima_of_none(x, (*x.shape[:-count], *out))
+            found = _maxima_of_none(x, (*x.shape[:-count], *out))
+            return found if finds_places else found[0]
         how = kernel, stride, dilation
-        padded = pad_for_windows(x, *how, padding, out, _lowest(x.dtype))
+        if ceil_mode or any(padding):
+            padded = pad_for_windows(x, *how, padding, out, _lowest(x.dtype))
+        else:
+            padded = x  # Windows end in it.
         view = window_view(padded, *how, out)
         values = view.amax(list(range(x.dim(), view.dim())))
+        has_format = count == 2 and x.dim() == 4
+        if has_format:
+            values = stored_as(values, x)
+        if not finds_places:
+            return values
         # The place in the window, as coordinates and as the number of the element.
         rest = torch.ops.spyre.merge_last(view, count).argmax(-1)
         index: Any = 0
@@ -78,23 +86,9 @@ def _pool(count: int) -> Callable:
                 # Nothing in the window is larger than what pads it: the first element.
                 place = torch.where(place < 0, place % dilation[d], place)
             index = index * size[d] + place
-        if count == 2 and x.dim() == 4:
-            form = suggest_memory_format(x)
-            values = values.contiguous(memory_format=form)
-            index = index.contiguous(memory_format=form)
-        return values, index
+        return values, stored_as(index, x) if has_format else index
 
     return pool
-
-
-def _values(count: int) -> Callable:
-    pool = _pool(count)
-
-    def values(x: Tensor, *window: Any) -> Tensor:
-        """``aten.max_pool2d``: the maxima; nothing is left of their numbers."""
-        return pool(x, *window)[0]
-
-    return values
 
 
 def _pool_backward(count: int) -> Callable:
@@ -236,11 +230,10 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.fractional_max_pool2d_backward.default: _to_maxima(2),
     aten.fractional_max_pool3d.default: _fractional(3),
     aten.fractional_max_pool3d_backward.default: _to_maxima(3),
-    aten.max_pool1d.default: _values(1),
-    aten.max_pool2d.default: _values(2),
+    aten.max_pool2d.default: _pool(2, finds_places=False),
     aten.max_pool2d_with_indices.default: _pool(2),
     aten.max_pool2d_with_indices_backward.default: _pool_backward(2),
-    aten.max_pool3d.default: _values(3),
+    aten.max_pool3d.default: _pool(3, finds_places=False),
     aten.max_pool3d_with_indices.default: _pool(3),
     aten.max_pool3d_with_indices_backward.default: _pool_backward(3),
 }

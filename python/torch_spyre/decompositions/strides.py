@@ -74,18 +74,47 @@ def _infer(op: Any, args: Any, kwargs: Any) -> Any:
 
 def _as(result: Tensor, inferred: Tensor) -> Tensor:
     """The result with the inferred strides, if these leave no gaps."""
-    from torch.fx.experimental.symbolic_shapes import statically_known_true
+    from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
     if result.dim() != inferred.dim():
         return result  # PyTorch is wrong: of losses of one row it makes a vector.
-    same = (
-        statically_known_true(n <= 1) or statically_known_true(a == b)
+    # A trace knows nothing of sizes that were inferred before it.
+    with disable_proxy_modes_tracing():
+        if _has_strides_of(result, inferred):
+            return result
+        order, _ = compute_elementwise_output_logical_to_physical_perm(inferred)
+    places = [order.index(dim) for dim in range(result.dim())]
+    return result.permute(order).contiguous().permute(places)
+
+
+def _has_strides_of(result: Tensor, inferred: Tensor) -> bool:
+    """Whether both have the same strides, so far as is known."""
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return all(
+        statically_known_true(n <= 1)
+        or statically_known_true(a == b)
+        or _of_elements(a) == _of_elements(b)
         for n, a, b in zip(
             result.shape, result.stride(), inferred.stride(), strict=True
         )
     )
-    if all(same):
-        return result
-    order, _ = compute_elementwise_output_logical_to_physical_perm(inferred)
-    places = [order.index(dim) for dim in range(result.dim())]
-    return result.permute(order).contiguous().permute(places)
+
+
+def _of_elements(stride: Any) -> Any:
+    """The formula of a stride of a tensor that has elements.
+
+    Strides count dimensions of none as one.
+    """
+    if not isinstance(stride, torch.SymInt):
+        return stride
+    import sympy
+    from torch.utils._sympy.functions import Max
+
+    def is_size(term: Any) -> bool:
+        return isinstance(term, (Max, sympy.Max)) and sympy.S.One in term.args
+
+    def without_one(term: Any) -> Any:
+        return type(term)(*(a for a in term.args if a != sympy.S.One))
+
+    return sympy.expand(stride.node.expr.replace(is_size, without_one))

@@ -22,7 +22,7 @@ _INTEGERS = frozenset([torch.uint8, torch.int8, torch.int16, torch.int32, torch.
 _NO_BOOL = (
     "abs addbmm addcmul addmm addmv baddbmm bitwise_left_shift bitwise_right_shift bmm "
     "ceil clamp cumprod cumsum div dot floor floor_divide fmod hardtanh kthvalue "
-    "linalg_cross linspace max_pool1d max_pool2d max_pool2d_with_indices max_pool3d "
+    "linalg_cross linspace max_pool2d max_pool2d_with_indices max_pool3d "
     "median mm mv nanmedian reflection_pad1d reflection_pad2d relu remainder "
     "replication_pad1d replication_pad2d round threshold topk trunc vdot"
 )
