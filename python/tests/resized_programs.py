@@ -12,6 +12,8 @@ from random_programs import MOST, Buffer, Program, Window, exact
 
 #: Around sticks (64 elements of fp16, 32 of fp32), and one.
 SIZES = (1, 2, 3, 5, 13, 31, 32, 33, 63, 64, 65, 67, 127, 129)
+#: Operators of values that are distinct, which they may not be at other sizes.
+OF_DISTINCT = ("arg_extremum", "topk")
 #: So many are tried, of which so many have to suit a program.
 MOST_SIZES = 8
 FEWEST = 4
@@ -44,6 +46,12 @@ def with_size(buffer: Buffer, size: int) -> Buffer:
     return replace(buffer, size=size, formula=formula)
 
 
+def repeats(window: Window) -> bool:
+    """Whether indices meet a place twice: which value stays is then undefined."""
+    modulus = int(window.buffer.formula.rpartition("% ")[2])
+    return prod(window.shape) > modulus
+
+
 @dataclass(frozen=True)
 class SizedProgram:
     """A program of which some dimensions of arguments vary, all in the same way."""
@@ -53,6 +61,16 @@ class SizedProgram:
     dims: frozenset[tuple[str, int]]
     #: Those at which it runs on the CPU, with exact values.
     sizes: tuple[int, ...] = ()
+
+    def is_right_at(self, size: int) -> bool:
+        """Whether its values are exact there, and no index is there twice anew."""
+        program = self.at(size)
+        anew = any(
+            repeats(now) and not repeats(drawn)
+            for now, drawn in zip(program.windows, self.program.windows, strict=True)
+            if now.buffer.is_index
+        )
+        return not anew and is_exact(program)
 
     def at(self, size: int) -> Program:
         windows = [
@@ -107,10 +125,12 @@ def choices(program: Program, rng: random.Random) -> Iterator[frozenset]:
 def with_sizes(program: Program, seed: int) -> SizedProgram | None:
     """The program with sizes that vary, if there are such that it is right for."""
     rng = random.Random(seed)
+    if any(line.operator in OF_DISTINCT for line in program.lines):
+        return None
     for dims in choices(program, rng):
         sized = SizedProgram(program, dims)
         tried = rng.sample(SIZES, MOST_SIZES)
-        sizes = tuple(s for s in tried if is_exact(sized.at(s)))
+        sizes = tuple(s for s in tried if sized.is_right_at(s))
         if len(sizes) >= FEWEST:
             return replace(sized, sizes=sizes)
     return None
