@@ -20,16 +20,13 @@ endfunction()
 
 # What `PRECOMPILE <name>` of the functions below compiles once for all targets of the
 # same flags. It goes before everything that a file includes:
-#   MLIR      MLIR's headers, for the rooms below spyre_graph
-#   DIALECTS  and those of the project's dialects, of which ours take longest
-#   GTEST     GoogleTest's, for unit tests that ask for neither
+#   DIALECTS  MLIR's headers and those of the project's dialects, which take longest
+#   GTEST     GoogleTest's, for unit tests that do not ask for these
 # The result names its sources by their place, so ccache shares it, and what uses it,
 # between builds of one clone only.
-set(SPYRE_PRECOMPILED_MLIR ${CMAKE_CURRENT_LIST_DIR}/PrecompiledMLIR.h)
 set(SPYRE_PRECOMPILED_DIALECTS ${CMAKE_CURRENT_LIST_DIR}/PrecompiledDialects.h)
 set(SPYRE_PRECOMPILED_GTEST ${CMAKE_CURRENT_LIST_DIR}/PrecompiledGTest.h)
-set(SPYRE_PRECOMPILED_MLIR_LINKS MLIR nlohmann_json::nlohmann_json)
-set(SPYRE_PRECOMPILED_DIALECTS_LINKS ${SPYRE_PRECOMPILED_MLIR_LINKS})
+set(SPYRE_PRECOMPILED_DIALECTS_LINKS MLIR nlohmann_json::nlohmann_json)
 set(SPYRE_PRECOMPILED_GTEST_LINKS GTest::gtest)
 function(spyre_precompile name kind)
   set(headers SpyrePrecompiled_${kind})
@@ -54,7 +51,7 @@ function(spyre_precompile name kind)
 endfunction()
 
 # spyre_add_library(<name> <sources...> [LINK <libs...>] [DEPENDS <targets...>]
-#                   [PRECOMPILE MLIR|DIALECTS])
+#                   [PRECOMPILE DIALECTS])
 # A static, position-independent library with the project's warnings, part of the
 # CMake package that is installed.
 function(spyre_add_library name)
@@ -113,7 +110,7 @@ function(spyre_add_tool name)
 endfunction()
 
 # spyre_add_unittest(<name>Tests <sources...> [LINK <libs...>]
-#                    [PRECOMPILE MLIR|DIALECTS]): a GoogleTest executable in
+#                    [PRECOMPILE DIALECTS]): a GoogleTest executable in
 # build/unittests, where lit finds it by the end of its name.
 function(spyre_add_unittest name)
   cmake_parse_arguments(ARG "" "PRECOMPILE" "LINK" ${ARGN})
