@@ -11,6 +11,7 @@
 #include <ATen/ops/max_pool1d_native.h>
 #include <ATen/ops/max_pool2d_native.h>
 #include <ATen/ops/max_pool3d_native.h>
+#include <ATen/ops/rms_norm_compositeimplicitautograd_dispatch.h>
 #include <torch/library.h>
 
 namespace spyre::pytorch {
@@ -53,16 +54,51 @@ at::Tensor maxPool1d(const at::Tensor &input, Sizes kernel, Sizes stride,
       .squeeze(-2);
 }
 
+/// Whether a norm spans dimensions of the input, with a weight for each
+/// element.
+bool isNormOf(const at::Tensor &input, Sizes shape,
+              const std::optional<at::Tensor> &weight) {
+  Sizes all = input.sizes();
+  if (shape.empty() || shape.size() > all.size() ||
+      all.slice(all.size() - shape.size()) != shape)
+    return false;
+  if (!weight || !weight->defined())
+    return true;
+  // What has two dtypes stays composed, and warns.
+  return weight->sizes() == shape && isPlain(*weight) &&
+         weight->scalar_type() == input.scalar_type();
+}
+
+/// The norm that PyTorch has for other devices. As a kernel of ours it would
+/// also be in graphs, where sizes that vary would no longer.
+at::Tensor rmsNorm(const at::Tensor &input, c10::SymIntArrayRef shape,
+                   const std::optional<at::Tensor> &weight,
+                   std::optional<double> eps) {
+  std::optional<Sizes> sizes = c10::asIntArrayRefSlowOpt(shape);
+  if (!sizes || !isPlain(input) || !isNormOf(input, *sizes, weight))
+    return at::compositeimplicitautograd::rms_norm_symint(input, shape, weight,
+                                                          eps);
+  static const c10::OperatorHandle norm =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::_fused_rms_norm",
+                                                     "");
+  at::AutoDispatchBelowADInplaceOrView below;
+  torch::jit::Stack stack;
+  torch::jit::push(stack, input, *sizes, weight, eps);
+  runBoxed(norm, &stack);
+  return stack.at(0).toTensor();
+}
+
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
+  m.impl("rms_norm", rmsNorm);
   m.impl("max_pool1d", maxPool1d);
   m.impl("max_pool2d", maxPool<at::max_pool2d, at::native::max_pool2d>);
   m.impl("max_pool3d", maxPool<at::max_pool3d, at::native::max_pool3d>);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("rms_norm", rmsNorm);
   m.impl("max_pool1d", maxPool1d);
-  // The gradient of the norm is PyTorch's formula for it.
-  for (const char *name : {"max_pool2d", "max_pool3d", "_fused_rms_norm"})
+  for (const char *name : {"max_pool2d", "max_pool3d"})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
 }
 
