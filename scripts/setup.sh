@@ -55,35 +55,12 @@ logged() {
 
 # --- distribution packages ---------------------------------------------------
 
-missing_packages() {
-  local package
-  for package in "$@"; do
-    case $'\n'$installed$'\n' in
-      *$'\n'"$package"$'\n'*) ;;
-      *) echo "$package" ;;
-    esac
-  done
-}
-
-apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" </dev/null; }
-
-packages() {
-  local missing installed wanted=("${PACKAGES[@]}")
-  if ! [ -x .venv/bin/python ] && ! usable_python >/dev/null; then
-    wanted+=("${PYTHON_PACKAGES[@]}")
-  fi
-  if ! command -v dpkg-query >/dev/null; then
-    local tool
-    for tool in cmake ninja clang++-22 llvm-config-22 mlir-tblgen-22; do
-      command -v "$tool" >/dev/null ||
-        die "not a Debian system, and $tool is not on the PATH; needed are what" \
-            "these Debian packages contain: ${wanted[*]}"
-    done
-    return
-  fi
+missing_# The missing ones of these, as root, and what it is that would install them.
+install_packages() {
+  local missing installed
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null |
     sed -n 's/^installed //p')
-  missing=$(missing_packages "${wanted[@]}" | tr '\n' ' ')
+  missing=$(missing_packages "$@" | tr '\n' ' ')
   missing=${missing% }
   [ -n "$missing" ] || return 0
   if [ "$(id -u)" -ne 0 ]; then
@@ -95,6 +72,31 @@ Install them as root (apt-get install $missing) and run the command again."
   logged build/logs/apt-update.log apt_get update
   # shellcheck disable=SC2086  # a list of words
   logged build/logs/apt-install.log apt_get install --no-install-recommends $missing
+}
+
+# The packages that making .venv waits for: none, if there is a Python for it.
+python_packages() {
+  if [ -x .venv/bin/python ] || usable_python >/dev/null ||
+      ! command -v dpkg-query >/dev/null; then
+    return
+  fi
+  if [ "$(id -u)" -ne 0 ]; then  # names all that are missing
+    install_packages "${PACKAGES[@]}" "${PYTHON_PACKAGES[@]}"
+  fi
+  install_packages "${PYTHON_PACKAGES[@]}"
+}
+
+packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    local tool
+    for tool in cmake ninja clang++-22 llvm-config-22 mlir-tblgen-22; do
+      command -v "$tool" >/dev/null ||
+        die "not a Debian system, and $tool is not on the PATH; needed are what" \
+            "these Debian packages contain: ${PACKAGES[*]} ${PYTHON_PACKAGES[*]}"
+    done
+    return
+  fi
+  install_packages "${PACKAGES[@]}"
 }
 
 # --- .venv -------------------------------------------------------------------
@@ -119,9 +121,8 @@ PY
   return 1
 }
 
-environment() {
+python_environment() {
   local stamp=.venv/.setup-stamp python wanted
-  packages
   wanted=$(cksum pyproject.toml)
   if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
     return
@@ -139,6 +140,18 @@ environment() {
   logged build/logs/pip.log .venv/bin/python -m pip install \
     --disable-pip-version-check --progress-bar off "${requirements[@]}"
   echo "$wanted" >"$stamp"
+}
+
+# Distribution packages and .venv, side by side: neither keeps two cores busy.
+environment() {
+  local jobs=() job failed=
+  python_packages
+  packages & jobs+=($!)
+  python_environment & jobs+=($!)
+  for job in "${jobs[@]}"; do
+    wait "$job" || failed=yes
+  done
+  [ -z "$failed" ] || exit 1
 }
 
 # The packages of a dependency group or an extra that one purpose alone needs.
