@@ -55,7 +55,19 @@ logged() {
 
 # --- distribution packages ---------------------------------------------------
 
-missing_# The missing ones of these, as root, and what it is that would install them.
+missing_packages() {
+  local package
+  for package in "$@"; do
+    case $'\n'$installed$'\n' in
+      *$'\n'"$package"$'\n'*) ;;
+      *) echo "$package" ;;
+    esac
+  done
+}
+
+apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" </dev/null; }
+
+# The missing ones of these, as root, and what it is that would install them.
 install_packages() {
   local missing installed
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null |

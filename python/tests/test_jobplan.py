@@ -369,7 +369,7 @@ def test_sizes_that_do_not_fit(sized, tmp_path):
     for x, out, wrong in ((65, 64, 65), (64, 63, 63), (128, 128, 128)):
         with pytest.raises(_C.SpyreError, match=said.format(wrong)):
             launch(x, out, 64)
-    with pytest.raises(_C.SpyreError, match="takes 4 arguments, found 3"):
+    with pytest.raises(_C.SpyreError, match=r"takes 4 arguments \(.*\), found 3"):
         _C.launch_jobplan(plan, [half(2, 70), weight, half(2, 33)])
     with pytest.raises(_C.SpyreError, match="is a number, found a tensor"):
         _C.launch_jobplan(plan, [half(2, 70), weight, half(2, 33), half(2, 2)])

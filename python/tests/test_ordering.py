@@ -98,7 +98,7 @@ def test_topk(size, k, dtype):
 def test_a_part_that_no_core_holds():
     """Rows decline; eager calls sort in parts."""
     count = ordering.MOST_SORTED + 1
-    said = rf"aten\.sort\.default\(self=float32\[{count}\]\): .* sorted in parts"
+    said = rf"sorted in parts, in aten\.sort\.default\(self=float32\[{count}\]\)"
     with pytest.raises(_C.UnsupportedOp, match=said):
         run(aten.sort.default, (torch.zeros(count),), {})
     x = draw((2, 2 * ordering.MOST_SORTED + 77), F32)

@@ -111,7 +111,7 @@ std::string ATenCall::describe() const {
 }
 
 void ATenCall::unsupported(const Twine &reason) const {
-  throw UnsupportedOp((describe() + ": " + reason).str());
+  throw UnsupportedOp((name + ": " + reason + ", in " + describe()).str());
 }
 
 void ATenCall::wrong(const Twine &reason) const {
