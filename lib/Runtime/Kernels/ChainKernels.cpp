@@ -128,19 +128,9 @@ void chainToCodes(const float *x, size_t step, const ChainStep *steps,
   makeChainCodes<false>(x, step, steps, numSteps, out, n, ahead);
 }
 
-/// Where a group of a row's results goes: floats, or codes of values that are
-/// not rounded yet.
-static SPYRE_INLINE void storeGroup(const VF (&value)[kGroup], float *out) {
-  for (int g = 0; g < kGroup; ++g)
-    store(out + g * kLanes, value[g]);
-}
-static SPYRE_INLINE void storeGroup(const VF (&value)[kGroup], uint16_t *out) {
-  encodeGroup<FormatDL16, VH>(value, out);
-}
-
 /// chainOfRows() with a rounding, to floats or to codes.
 template <class Result, class Format>
-static __attribute__((noinline)) void
+static SPYRE_INLINE void
 runRows(const float *x, size_t step, ptrdiff_t rowStride,
         const ChainStep *givenSteps, unsigned numSteps, Result *out,
         size_t rows, size_t columns, Format rounder) {
@@ -160,7 +150,11 @@ runRows(const float *x, size_t step, ptrdiff_t rowStride,
       // The last rounding is that of the code.
       runChainGroup<!makesCodes>(first, steps, numSteps, uniform, i, groups,
                                  value);
-      storeGroup(value, out + i);
+      if constexpr (makesCodes)
+        encodeGroup<FormatDL16, VH>(value, out + i);
+      else
+        for (int g = 0; g < kGroup; ++g)
+          store(out + i + g * kLanes, value[g]);
     }
     for (; i < columns; i += kLanes) {
       size_t rest = columns - i < size_t(kLanes) ? columns - i : size_t(kLanes);
@@ -173,85 +167,17 @@ runRows(const float *x, size_t step, ptrdiff_t rowStride,
   }
 }
 
-/// runRows() of one step that is rounded: rows are too short for what is asked
-/// once per group otherwise. `X` and `Y` say whether the operands are arrays.
-template <class X, class Y, class Result>
-static SPYRE_INLINE void
-runStepRows(const float *x, X isArrayX, ptrdiff_t rowStride, Y isArrayY,
-            const ChainStep &only, Result *out, size_t rows, size_t columns) {
-  constexpr bool makesCodes = std::is_same_v<Result, uint16_t>;
-  constexpr size_t count = kGroup * kLanes;
-  const float *y = only.x;
-  withOperation(only, [&](auto op) {
-    GroupRounder<FormatDL16> groups;
-    for (size_t row = 0; row < rows; ++row, out += columns) {
-      VF uniformX = isArrayX ? VF{} : splat(*x);
-      VF uniformY = isArrayY ? VF{} : splat(*y);
-      auto compute = [&](size_t i, VF(&value)[kGroup]) SPYRE_INLINE_LAMBDA {
-        unroll<kGroup>([&](auto g) SPYRE_INLINE_LAMBDA {
-          size_t at = i + g * kLanes;
-          VF a = isArrayX ? load<VF>(x + at) : uniformX;
-          VF b = isArrayY ? load<VF>(y + at) : uniformY;
-          value[g] = op(a, b);
-        });
-      };
-      size_t i = 0;
-      for (; i + count <= columns; i += count) {
-        VF value[kGroup];
-        if constexpr (makesCodes)
-          compute(i, value);
-        else
-          groups.template run<kGroup>([&](auto round) SPYRE_INLINE_LAMBDA {
-            compute(i, value);
-            round(value);
-          });
-        storeGroup(value, out + i);
-      }
-      for (; i < columns; i += kLanes) {
-        size_t rest =
-            columns - i < size_t(kLanes) ? columns - i : size_t(kLanes);
-        VF a = isArrayX ? loadTail(x + i, rest) : uniformX;
-        VF b = isArrayY ? loadTail(y + i, rest) : uniformY;
-        storeTail(out + i, FormatDL16::round(op(a, b)), rest);
-      }
-      x += rowStride;
-      y += only.rowStride;
-    }
-  });
-}
-
-/// runRows() to DL16.
-template <class Result>
-static SPYRE_INLINE void runDL16Rows(const float *x, size_t step,
-                                     ptrdiff_t rowStride,
-                                     const ChainStep *steps, unsigned numSteps,
-                                     Result *out, size_t rows, size_t columns) {
-  bool isOne = numSteps == 1 && steps[0].isRounded;
-  using Yes = std::true_type;
-  using No = std::false_type;
-  if (isOne && step && steps[0].step)
-    return runStepRows(x, Yes(), rowStride, Yes(), steps[0], out, rows,
-                       columns);
-  if (isOne && step)
-    return runStepRows(x, Yes(), rowStride, No(), steps[0], out, rows, columns);
-  if (isOne && steps[0].step)
-    return runStepRows(x, No(), rowStride, Yes(), steps[0], out, rows, columns);
-  runRows(x, step, rowStride, steps, numSteps, out, rows, columns,
-          FormatDL16());
-}
-
 void chainOfRows(const float *x, size_t step, ptrdiff_t rowStride,
                  const ChainStep *steps, unsigned numSteps, void *result,
                  size_t rows, size_t columns, Rounding rounding,
                  bool makesCodes) {
   if (makesCodes)
-    return runDL16Rows(x, step, rowStride, steps, numSteps,
-                       static_cast<uint16_t *>(result), rows, columns);
-  auto *out = static_cast<float *>(result);
-  if (rounding == Rounding::DL16)
-    return runDL16Rows(x, step, rowStride, steps, numSteps, out, rows, columns);
+    return runRows(x, step, rowStride, steps, numSteps,
+                   static_cast<uint16_t *>(result), rows, columns,
+                   FormatDL16());
   dispatchRounding(rounding, [&](auto rounder) {
-    runRows(x, step, rowStride, steps, numSteps, out, rows, columns, rounder);
+    runRows(x, step, rowStride, steps, numSteps, static_cast<float *>(result),
+            rows, columns, rounder);
   });
 }
 
