@@ -288,10 +288,14 @@ class Runs:
     def run(self, size, with_fractions=False):
         program = self.sized.at(size)
         given = on_device(program, self.call_of(program), with_fractions)
+        self.mark(program, given)
+        return self.compiled(*given), given
+
+    def mark(self, program, given):
+        """Says which dimensions vary."""
         names = [w.name for w in program.windows]
         for name, dim in self.sized.dims:
             torch._dynamo.maybe_mark_dynamic(given[names.index(name)], dim)
-        return self.compiled(*given), given
 
     def check(self, size):
         """Exactly what the CPU gives."""
@@ -323,9 +327,7 @@ class Runs:
         for size in self.sizes:
             program = self.sized.at(size)
             given = program.functions()[1]("cpu", self.call_of(program))
-            names = [w.name for w in program.windows]
-            for name, dim in self.sized.dims:
-                torch._dynamo.maybe_mark_dynamic(given[names.index(name)], dim)
+            self.mark(program, given)
             try:
                 by_compiler(*given)
             except Exception:
