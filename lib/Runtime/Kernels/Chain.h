@@ -40,78 +40,161 @@ private:
   const uint8_t *next = nullptr, *end = nullptr;
 };
 
-/// Calls f with the operation of a step, a function of the value before and the
-/// operand.
-template <class F>
-SPYRE_INLINE void withOperation(const ChainStep &step, F f) {
-  if (step.op == BinaryOp::Mul)
-    return f([](VF a, VF b) { return a * b; });
-  if (step.op == BinaryOp::Add)
-    return f([](VF a, VF b) { return a + b; });
-  if (step.op == BinaryOp::Div) {
-    if (step.isReversed)
-      return f([](VF a, VF b) { return b / a; });
-    return f([](VF a, VF b) { return a / b; });
+/// What a step does with the value before and the operand.
+enum class StepKind : uint8_t { Mul, Add, Sub, SubFrom, Div, DivFrom };
+
+SPYRE_INLINE StepKind kindOf(const ChainStep &step) {
+  switch (step.op) {
+  case BinaryOp::Mul:
+    return StepKind::Mul;
+  case BinaryOp::Add:
+    return StepKind::Add;
+  case BinaryOp::Div:
+    return step.isReversed ? StepKind::DivFrom : StepKind::Div;
+  default:
+    return step.isReversed ? StepKind::SubFrom : StepKind::Sub;
   }
-  if (step.isReversed)
-    return f([](VF a, VF b) { return b - a; });
-  return f([](VF a, VF b) { return a - b; });
 }
 
-/// The first value of each operand: all of those that do not vary.
-SPYRE_INLINE void splatOperands(const ChainStep *steps, unsigned numSteps,
-                                VF (&uniform)[kMaxChain]) {
-  for (unsigned s = 0; s < numSteps; ++s)
-    uniform[s] = splat(*steps[s].x);
+/// Calls f with the operation, a function of the value before and the operand.
+template <class F>
+SPYRE_INLINE void withOperation(StepKind kind, F f) {
+  switch (kind) {
+  case StepKind::Mul:
+    return f([](VF a, VF b) { return a * b; });
+  case StepKind::Add:
+    return f([](VF a, VF b) { return a + b; });
+  case StepKind::Sub:
+    return f([](VF a, VF b) { return a - b; });
+  case StepKind::SubFrom:
+    return f([](VF a, VF b) { return b - a; });
+  case StepKind::Div:
+    return f([](VF a, VF b) { return a / b; });
+  case StepKind::DivFrom:
+    return f([](VF a, VF b) { return b / a; });
+  }
 }
 
 /// value[g] = op of value[g] and other(g).
 template <int N, class Other>
-SPYRE_INLINE void apply(const ChainStep &step, VF (&value)[N], Other other) {
-  withOperation(step, [&](auto op) SPYRE_INLINE_LAMBDA {
+SPYRE_INLINE void apply(StepKind kind, VF (&value)[N], Other other) {
+  withOperation(kind, [&](auto op) SPYRE_INLINE_LAMBDA {
     for (int g = 0; g < N; ++g)
       value[g] = op(value[g], other(g));
   });
 }
 
-/// One step at points i, i + kLanes, ..., not rounded. `uniform` has the
-/// operands that do not vary.
-template <int N>
-SPYRE_INLINE void applyStep(const ChainStep *steps, unsigned s,
-                            const VF *uniform, size_t i, VF (&value)[N]) {
-  const float *other = steps[s].x + i;
-  if (steps[s].step)
-    apply(steps[s], value, [&](int g) { return load<VF>(other + g * kLanes); });
-  else
-    apply(steps[s], value, [&](int) { return uniform[s]; });
-}
+/// A chain's steps as the loop over its points wants them.
+class Steps {
+public:
+  struct Step {
+    VF uniform; ///< the operand, unless it is an array
+    const float *x;
+    ptrdiff_t rowStride;
+    bool isArray, isRounded;
+    StepKind kind;
 
-/// The chain's values at points i, i + kLanes, ... The last step is rounded if
-/// `RoundsLast`.
-template <bool RoundsLast = true, class Format, int N>
-SPYRE_INLINE void runChainGroup(const Operand &first, const ChainStep *steps,
-                                unsigned numSteps, const VF *uniform, size_t i,
-                                GroupRounder<Format> &rounder, VF (&value)[N]) {
+    /// At points i, i + kLanes, ..., not rounded.
+    template <int N>
+    SPYRE_INLINE void run(size_t i, VF (&value)[N]) const {
+      runAs(kind, isArray, i, value);
+    }
+    /// The same of a step that is known to be of this kind, and has or has not
+    /// an array.
+    template <int N>
+    SPYRE_INLINE void runAs(StepKind known, bool knownArray, size_t i,
+                            VF (&value)[N]) const {
+      const float *other = x + i;
+      if (knownArray)
+        return apply(known, value,
+                     [&](int g) { return load<VF>(other + g * kLanes); });
+      apply(known, value, [&](int) { return uniform; });
+    }
+  };
+
+  /// Without `roundsLast` nothing is rounded after the last step.
+  SPYRE_INLINE Steps(const ChainStep *given, unsigned count,
+                     bool roundsLast = true)
+      : count(count) {
+    for (unsigned s = 0; s < count; ++s)
+      steps[s] = {given[s].step ? VF{} : splat(*given[s].x),
+                  given[s].x,
+                  given[s].rowStride,
+                  given[s].step != 0,
+                  given[s].isRounded && (roundsLast || s + 1 < count),
+                  kindOf(given[s])};
+  }
+
+  SPYRE_INLINE const Step *begin() const { return steps; }
+  SPYRE_INLINE const Step *end() const { return steps + count; }
+  SPYRE_INLINE unsigned size() const { return count; }
+  SPYRE_INLINE const Step &operator[](unsigned s) const { return steps[s]; }
+
+  /// Whether they scale a row by one value, then by an array, and add another,
+  /// as normalisations do.
+  SPYRE_INLINE bool areAffine() const {
+    auto is = [&](unsigned s, StepKind kind, bool isArray) {
+      return steps[s].kind == kind && steps[s].isArray == isArray;
+    };
+    return count == 3 && is(0, StepKind::Mul, false) &&
+           is(1, StepKind::Mul, true) && is(2, StepKind::Add, true) &&
+           steps[0].isRounded && steps[1].isRounded;
+  }
+
+  /// From a row's points to those of the next one, which there is.
+  SPYRE_INLINE void moveToNextRow() {
+    for (unsigned s = 0; s < count; ++s) {
+      steps[s].x += steps[s].rowStride;
+      if (!steps[s].isArray)
+        steps[s].uniform = splat(*steps[s].x);
+    }
+  }
+
+private:
+  Step steps[kMaxChain];
+  unsigned count;
+};
+
+/// The chain's values at points i, i + kLanes, ...
+template <class Format, int N>
+SPYRE_INLINE void runChainGroup(const Operand &first, const Steps &steps,
+                                size_t i, GroupRounder<Format> &rounder,
+                                VF (&value)[N]) {
   rounder.template run<N>([&](auto round) SPYRE_INLINE_LAMBDA {
-    unroll<N>([&](auto g) { value[g] = first.at(i + g * kLanes); });
-    for (unsigned s = 0; s < numSteps; ++s) {
-      applyStep(steps, s, uniform, i, value);
-      if (steps[s].isRounded && (RoundsLast || s + 1 < numSteps))
+    first.read(i, value);
+    for (const Steps::Step &step : steps) {
+      step.run(i, value);
+      if (step.isRounded)
         round(value);
     }
   });
 }
 
+/// The same of steps that areAffine(), without decisions between them. The last
+/// one is not rounded.
+template <class Format, int N>
+SPYRE_INLINE void runAffineGroup(const Operand &first, const Steps &steps,
+                                 size_t i, GroupRounder<Format> &rounder,
+                                 VF (&value)[N]) {
+  rounder.template run<N>([&](auto round) SPYRE_INLINE_LAMBDA {
+    first.read(i, value);
+    steps[0].runAs(StepKind::Mul, false, i, value);
+    round(value);
+    steps[1].runAs(StepKind::Mul, true, i, value);
+    round(value);
+    steps[2].runAs(StepKind::Add, true, i, value);
+  });
+}
+
 /// The chain's values at `rest` points from i on.
 template <class Rounder>
-SPYRE_INLINE VF chainTail(const Operand &first, const ChainStep *steps,
-                          unsigned numSteps, const VF *uniform, size_t i,
+SPYRE_INLINE VF chainTail(const Operand &first, const Steps &steps, size_t i,
                           size_t rest, Rounder rounder) {
   VF value[1] = {first.tail(i, rest)};
-  for (unsigned s = 0; s < numSteps; ++s) {
-    VF other = steps[s].step ? loadTail(steps[s].x + i, rest) : uniform[s];
-    apply(steps[s], value, [&](int) { return other; });
-    if (steps[s].isRounded)
+  for (const Steps::Step &step : steps) {
+    VF other = step.isArray ? loadTail(step.x + i, rest) : step.uniform;
+    apply(step.kind, value, [&](int) { return other; });
+    if (step.isRounded)
       value[0] = rounder.round(value[0]);
   }
   return value[0];

@@ -8,11 +8,10 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
-void chain(const float *x, size_t step, const ChainStep *steps,
+void chain(const float *x, size_t step, const ChainStep *givenSteps,
            unsigned numSteps, float *result, size_t n, Rounding rounding,
            ReadAhead *ahead) {
-  VF uniform[kMaxChain];
-  splatOperands(steps, numSteps, uniform);
+  Steps steps(givenSteps, numSteps);
   Operand first(x, step, n);
   dispatchRounding(rounding, [&](auto rounder) {
     GroupRounder<decltype(rounder)> groups;
@@ -20,7 +19,7 @@ void chain(const float *x, size_t step, const ChainStep *steps,
     size_t i = 0;
     auto runGroup = [&](auto numVectors) {
       VF value[numVectors];
-      runChainGroup(first, steps, numSteps, uniform, i, groups, value);
+      runChainGroup(first, steps, i, groups, value);
       for (int g = 0; g < numVectors; ++g)
         store(result + i + g * kLanes, value[g]);
       i += size_t(numVectors) * kLanes;
@@ -35,7 +34,7 @@ void chain(const float *x, size_t step, const ChainStep *steps,
       runGroup(one);
     for (; i < n; i += kLanes) {
       size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
-      VF value = chainTail(first, steps, numSteps, uniform, i, rest, rounder);
+      VF value = chainTail(first, steps, i, rest, rounder);
       storeTail(result + i, value, rest);
     }
   });
@@ -82,7 +81,7 @@ static __attribute__((noinline)) size_t stepToCodes(const float *x, size_t step,
                                                     ReadAhead *ahead) {
   size_t done = 0;
   Operand first(x, step, n), other(only.x, only.step, n);
-  withOperation(only, [&](auto op) {
+  withOperation(kindOf(only), [&](auto op) {
     done = makeCodes<Streams>(out, n, ahead, [&](size_t i, auto &value) {
       unroll<2 * kGroup>([&](auto g) {
         value[g] = op(first.at(i + g * kLanes), other.at(i + g * kLanes));
@@ -94,27 +93,28 @@ static __attribute__((noinline)) size_t stepToCodes(const float *x, size_t step,
 
 template <bool Streams>
 static __attribute__((noinline)) void
-makeChainCodes(const float *x, size_t step, const ChainStep *steps,
+makeChainCodes(const float *x, size_t step, const ChainStep *givenSteps,
                unsigned numSteps, uint16_t *out, size_t n, ReadAhead *ahead) {
-  VF uniform[kMaxChain];
-  splatOperands(steps, numSteps, uniform);
+  // The last rounding is that of the code.
+  Steps steps(givenSteps, numSteps, /*roundsLast=*/false);
   Operand first(x, step, n);
   size_t i;
   if (numSteps == 1) {
-    i = stepToCodes<Streams>(x, step, steps[0], out, n, ahead);
+    i = stepToCodes<Streams>(x, step, givenSteps[0], out, n, ahead);
   } else {
     GroupRounder<FormatDL16> groups;
-    // The last rounding is that of the code.
-    i = makeCodes<Streams>(out, n, ahead,
-                           [&](size_t at, auto &value) SPYRE_INLINE_LAMBDA {
-                             runChainGroup<false>(first, steps, numSteps,
-                                                  uniform, at, groups, value);
-                           });
+    auto general = [&](size_t at, auto &value) SPYRE_INLINE_LAMBDA {
+      runChainGroup(first, steps, at, groups, value);
+    };
+    auto affine = [&](size_t at, auto &value) SPYRE_INLINE_LAMBDA {
+      runAffineGroup(first, steps, at, groups, value);
+    };
+    i = steps.areAffine() ? makeCodes<Streams>(out, n, ahead, affine)
+                          : makeCodes<Streams>(out, n, ahead, general);
   }
   for (; i < n; i += kLanes) {
     size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
-    VF value =
-        chainTail(first, steps, numSteps, uniform, i, rest, FormatDL16());
+    VF value = chainTail(first, steps, i, rest, FormatDL16());
     storeTail(out + i, value, rest);
   }
 }
@@ -136,20 +136,17 @@ runRows(const float *x, size_t step, ptrdiff_t rowStride,
         size_t rows, size_t columns, Format rounder) {
   constexpr bool makesCodes = std::is_same_v<Result, uint16_t>;
   constexpr size_t count = kGroup * kLanes;
-  ChainStep steps[kMaxChain];
-  for (unsigned s = 0; s < numSteps; ++s)
-    steps[s] = givenSteps[s];
+  if (rows == 0)
+    return;
+  // The last rounding is that of the code.
+  Steps steps(givenSteps, numSteps, /*roundsLast=*/!makesCodes);
   GroupRounder<Format> groups;
-  for (size_t row = 0; row < rows; ++row, out += columns) {
-    VF uniform[kMaxChain];
-    splatOperands(steps, numSteps, uniform);
+  for (size_t row = 0;;) {
     Operand first(x, step, columns);
     size_t i = 0;
     for (; i + count <= columns; i += count) {
       VF value[kGroup];
-      // The last rounding is that of the code.
-      runChainGroup<!makesCodes>(first, steps, numSteps, uniform, i, groups,
-                                 value);
+      runChainGroup(first, steps, i, groups, value);
       if constexpr (makesCodes)
         encodeGroup<FormatDL16, VH>(value, out + i);
       else
@@ -158,12 +155,14 @@ runRows(const float *x, size_t step, ptrdiff_t rowStride,
     }
     for (; i < columns; i += kLanes) {
       size_t rest = columns - i < size_t(kLanes) ? columns - i : size_t(kLanes);
-      VF value = chainTail(first, steps, numSteps, uniform, i, rest, rounder);
+      VF value = chainTail(first, steps, i, rest, rounder);
       storeTail(out + i, value, rest);
     }
+    if (++row == rows)
+      return;
     x += rowStride;
-    for (unsigned s = 0; s < numSteps; ++s)
-      steps[s].x += steps[s].rowStride;
+    out += columns;
+    steps.moveToNextRow();
   }
 }
 
@@ -220,11 +219,11 @@ static SPYRE_INLINE void expGroup(VF (&x)[kGroup]) {
 /// expOfChain(), which with `Sums` adds the sum of the results to *sum.
 template <bool Sums>
 static __attribute__((noinline)) void
-runExpOfChain(const float *x, size_t step, const ChainStep *steps,
+runExpOfChain(const float *x, size_t step, const ChainStep *givenSteps,
               unsigned numSteps, float *result, size_t n, float *sum,
               ReadAhead *ahead) {
-  VF uniform[kMaxChain];
-  splatOperands(steps, numSteps, uniform);
+  // expGroup() rounds what it takes.
+  Steps steps(givenSteps, numSteps, /*roundsLast=*/false);
   Operand first(x, step, n);
   GroupRounder<FormatDL16> groups;
   Prefetcher prefetcher(ahead);
@@ -239,7 +238,7 @@ runExpOfChain(const float *x, size_t step, const ChainStep *steps,
   for (; i + count <= n; i += count) {
     prefetcher.fetch<(count + 63) / 64>();
     VF value[kGroup];
-    runChainGroup<false>(first, steps, numSteps, uniform, i, groups, value);
+    runChainGroup(first, steps, i, groups, value);
     expGroup(value);
     unroll<kGroup>([&](auto g) SPYRE_INLINE_LAMBDA {
       store(result + i + g * kLanes, value[g]);
@@ -250,9 +249,9 @@ runExpOfChain(const float *x, size_t step, const ChainStep *steps,
   size_t summed = i;
   for (; i < n; i += kLanes) {
     size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
-    VF value =
-        chainTail(first, steps, numSteps, uniform, i, rest, FormatDL16());
-    storeTail(result + i, FormatDL16::round(expV(value)), rest);
+    VF value = chainTail(first, steps, i, rest, FormatDL16());
+    value = FormatDL16::round(expV(FormatDL16::round(value)));
+    storeTail(result + i, value, rest);
   }
   if constexpr (sumsGroups)
     finishRow(result, summed, n, partial, sum);
@@ -382,7 +381,7 @@ void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
       for (unsigned s = 0; s < numSteps; ++s) {
         VF other[kGroup];
         readCodes(steps[s].x, steps[s].step, uniform[s], i, other);
-        apply(steps[s], value, [&](int g) { return other[g]; });
+        apply(kindOf(steps[s]), value, [&](int g) { return other[g]; });
         // The last rounding is that of the code.
         if (s + 1 < numSteps)
           round(value);

@@ -89,8 +89,22 @@ struct MinNumOp {
 };
 
 /// The combination of many vectors.
-template <class Op>
+template <class Op, bool WatchesNaN = Op::watchesNaN>
 struct Chain {
+  VF value;
+
+  SPYRE_INLINE void begin(VF first) { value = first; }
+  SPYRE_INLINE void add(VF next) { value = Op::combine(value, next); }
+  /// Both, one after the other.
+  SPYRE_INLINE void add(VF next, VF last) {
+    add(next);
+    add(last);
+  }
+  SPYRE_INLINE VF end() const { return value; }
+};
+
+template <class Op>
+struct Chain<Op, /*WatchesNaN=*/true> {
   VF value;
   VI hasNaN;
 
@@ -99,25 +113,15 @@ struct Chain {
     hasNaN = isNaN(first);
   }
   SPYRE_INLINE void add(VF next) {
-    if constexpr (Op::watchesNaN) {
-      hasNaN |= isNaN(next);
-      value = Op::step(value, next);
-    } else {
-      value = Op::combine(value, next);
-    }
+    hasNaN |= isNaN(next);
+    value = Op::step(value, next);
   }
-  /// Both, one after the other: one comparison sees a NaN in either.
+  /// One comparison sees a NaN in either.
   SPYRE_INLINE void add(VF next, VF last) {
-    if constexpr (Op::watchesNaN) {
-      hasNaN |= isNaN(next) | isNaN(last);
-      value = Op::step(Op::step(value, next), last);
-    } else {
-      value = Op::combine(Op::combine(value, next), last);
-    }
+    hasNaN |= isNaN(next) | isNaN(last);
+    value = Op::step(Op::step(value, next), last);
   }
-  SPYRE_INLINE VF end() const {
-    return Op::watchesNaN ? select(hasNaN, splat(kNaN), value) : value;
-  }
+  SPYRE_INLINE VF end() const { return select(hasNaN, splat(kNaN), value); }
 };
 
 /// Combines the partial results of a row.

@@ -224,11 +224,10 @@ static __attribute__((noinline)) void columnsOf(const float *x, size_t rows,
   }
 }
 
-void sumChain(const float *x, size_t step, const ChainStep *steps,
+void sumChain(const float *x, size_t step, const ChainStep *givenSteps,
               unsigned numSteps, size_t n, Rounding rounding, float *acc,
               ReadAhead *ahead) {
-  VF uniform[kMaxChain];
-  splatOperands(steps, numSteps, uniform);
+  Steps steps(givenSteps, numSteps);
   Operand first(x, step, n);
   dispatchRounding(rounding, [&](auto rounder) {
     Chain<SumOp> partial[kRegisters];
@@ -240,7 +239,7 @@ void sumChain(const float *x, size_t step, const ChainStep *steps,
     auto sumGroup = [&](auto numVectors) {
       prefetcher.fetch<(numVectors * kLanes + 63) / 64>();
       VF value[numVectors];
-      runChainGroup(first, steps, numSteps, uniform, j, groups, value);
+      runChainGroup(first, steps, j, groups, value);
       unroll<numVectors>(
           [&](auto r) { partial[r % kRegisters].add(value[r]); });
       j += size_t(numVectors) * kLanes;
@@ -258,8 +257,7 @@ void sumChain(const float *x, size_t step, const ChainStep *steps,
         last[i] = SumOp::identity;
       for (size_t i = j; i < n; i += kLanes) {
         size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
-        storeTail(last + (i - j),
-                  chainTail(first, steps, numSteps, uniform, i, rest, rounder),
+        storeTail(last + (i - j), chainTail(first, steps, i, rest, rounder),
                   rest);
       }
       unroll<kRegisters>(
@@ -275,12 +273,8 @@ struct ChainAndSum {
   ChainAndSum(const float *x, size_t step, const ChainStep *steps,
               unsigned numSteps, float *result, const ChainStep *sumSteps,
               unsigned numSumSteps, size_t n)
-      : first(x, step, n), steps(steps), numSteps(numSteps), result(result),
-        sumSteps(sumSteps), numSumSteps(numSumSteps) {
-    splatOperands(steps, numSteps, uniform);
-    splatOperands(sumSteps, numSumSteps, sumUniform);
-    for (unsigned s = 0; s < numSumSteps; ++s)
-      isResult[s] = sumSteps[s].step && sumSteps[s].x == result;
+      : first(x, step, n), steps(steps, numSteps), result(result),
+        sumSteps(sumSteps, numSumSteps) {
     unroll<kRegisters>(
         [&](auto r) { partial[r].begin(splat(SumOp::identity)); });
   }
@@ -288,18 +282,19 @@ struct ChainAndSum {
   SPYRE_INLINE void runGroup(size_t j) {
     VF value[kReduced], summand[kReduced];
     groups.run<kReduced>([&](auto round) SPYRE_INLINE_LAMBDA {
-      unroll<kReduced>([&](auto g) { value[g] = first.at(j + g * kLanes); });
-      for (unsigned s = 0; s < numSteps; ++s) {
-        applyStep(steps, s, uniform, j, value);
+      first.read(j, value);
+      for (const Steps::Step &step : steps) {
+        step.run(j, value);
         round(value);
       }
       for (int g = 0; g < kReduced; ++g)
         summand[g] = value[g];
-      for (unsigned s = 0; s < numSumSteps; ++s) {
-        if (isResult[s])
-          apply(sumSteps[s], summand, [&](int g) { return value[g]; });
+      for (const Steps::Step &step : sumSteps) {
+        // What reads the result finds it in registers.
+        if (step.isArray && step.x == result)
+          apply(step.kind, summand, [&](int g) { return value[g]; });
         else
-          applyStep(sumSteps, s, sumUniform, j, summand);
+          step.run(j, summand);
         round(summand);
       }
     });
@@ -311,17 +306,14 @@ struct ChainAndSum {
 
   /// Sums of squares of differences from one value, and the like.
   bool isSumOfSquares() const {
-    return numSteps == 1 && first.isArray && !steps[0].step &&
-           numSumSteps == 1 && isResult[0] && sumSteps[0].op == BinaryOp::Mul;
+    return steps.size() == 1 && first.isArray && !steps[0].isArray &&
+           sumSteps.size() == 1 && sumSteps[0].isArray &&
+           sumSteps[0].x == result && sumSteps[0].kind == StepKind::Mul;
   }
   Operand first;
-  const ChainStep *steps;
-  unsigned numSteps;
+  Steps steps;
   float *result;
-  const ChainStep *sumSteps;
-  unsigned numSumSteps;
-  VF uniform[kMaxChain], sumUniform[kMaxChain];
-  bool isResult[kMaxChain]; ///< a step that reads it finds it in registers
+  Steps sumSteps;
   Chain<SumOp> partial[kRegisters];
   GroupRounder<FormatDL16> groups;
 };
@@ -378,13 +370,13 @@ static __attribute__((noinline)) size_t squareGroups(ChainAndSum &run, size_t n,
   constexpr size_t count = kReduced * kLanes;
   Prefetcher prefetcher(ahead);
   size_t j = 0;
-  withOperation(run.steps[0], [&](auto op) {
+  withOperation(run.steps[0].kind, [&](auto op) {
     // Groups that are unusual cost twice: not more than one in ten.
     constexpr unsigned cost = 10, most = 4 * cost;
     unsigned unusual = 0;
     const float *x = run.first.data;
     float *result = run.result;
-    VF uniform = run.uniform[0];
+    VF uniform = run.steps[0].uniform;
     Chain<SumOp> partial[kRegisters];
     unroll<kRegisters>([&](auto r) { partial[r] = run.partial[r]; });
     for (; j + count <= n; j += count) {

@@ -220,11 +220,7 @@ struct GroupRounder<FormatDL16> {
     static constexpr uint32_t kFirst = (127u - 24u) << 23;
     static constexpr uint32_t kUpperBits = 0x70000000u;
     VU seen{};
-    template <int N>
-    SPYRE_INLINE void note(const VF (&x)[N]) {
-      for (const VF &v : x)
-        seen |= bitsAs<VU>(v) - kFirst;
-    }
+    SPYRE_INLINE void note(VF v) { seen |= bitsAs<VU>(v) - kFirst; }
     SPYRE_INLINE bool mayBeRare() const {
       return mayHold((seen & kUpperBits) != VU{});
     }
@@ -232,13 +228,10 @@ struct GroupRounder<FormatDL16> {
   /// Zero counts as rare.
   struct NonZero {
     VU largest{};
-    template <int N>
-    SPYRE_INLINE void note(const VF (&x)[N]) {
-      for (const VF &v : x) {
-        VU distance =
-            bitsAs<VU>(v) + bitsAs<VU>(v) - 2 * FormatDL16::kFirstNumber;
-        largest = select(distance > largest, distance, largest);
-      }
+    SPYRE_INLINE void note(VF v) {
+      VU distance =
+          bitsAs<VU>(v) + bitsAs<VU>(v) - 2 * FormatDL16::kFirstNumber;
+      largest = select(distance > largest, distance, largest);
     }
     SPYRE_INLINE bool mayBeRare() const {
       return mayHold(largest >= splatU(2 * (FormatDL16::kFirstNonNumber -
@@ -247,14 +240,11 @@ struct GroupRounder<FormatDL16> {
   };
   struct AnyNumber {
     VU least = splatU(~0u), largest{};
-    template <int N>
-    SPYRE_INLINE void note(const VF (&x)[N]) {
-      for (const VF &v : x) {
-        VU magnitude = bitsAs<VU>(absV(v));
-        VU below = magnitude - 1u;
-        least = select(below < least, below, least);
-        largest = select(magnitude > largest, magnitude, largest);
-      }
+    SPYRE_INLINE void note(VF v) {
+      VU magnitude = bitsAs<VU>(absV(v));
+      VU below = magnitude - 1u;
+      least = select(below < least, below, least);
+      largest = select(magnitude > largest, magnitude, largest);
     }
     SPYRE_INLINE bool mayBeRare() const {
       return mayHold((least < splatU(FormatDL16::kFirstNumber - 1)) |
@@ -266,9 +256,10 @@ struct GroupRounder<FormatDL16> {
   SPYRE_INLINE void run(Compute compute) {
     auto isCommon = [&](auto noted) SPYRE_INLINE_LAMBDA {
       compute([&](VF(&x)[N]) SPYRE_INLINE_LAMBDA {
-        noted.note(x);
-        for (VF &v : x)
+        for (VF &v : x) {
+          noted.note(v);
           v = FormatDL16::roundCommon(v);
+        }
       });
       return !noted.mayBeRare();
     };

@@ -325,6 +325,16 @@ struct Operand {
   SPYRE_INLINE VF at(size_t i) const {
     return isArray ? load<VF>(data + i) : value;
   }
+  /// The values from i on: one decision for all of them.
+  template <int N>
+  SPYRE_INLINE void read(size_t i, VF (&values)[N]) const {
+    if (isArray)
+      for (int g = 0; g < N; ++g)
+        values[g] = load<VF>(data + i + g * kLanes);
+    else
+      for (VF &v : values)
+        v = value;
+  }
   SPYRE_INLINE VF tail(size_t i, size_t n) const {
     return isArray ? loadTail(data + i, n) : value;
   }

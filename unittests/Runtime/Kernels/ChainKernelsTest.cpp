@@ -91,7 +91,9 @@ TEST_P(ChainKernels, ChainsOfCodes) {
                   return std::vector<ChainStep>{
                       {op, isReversed, step ? y : &one, step},
                       {BinaryOp::Mul, false, z, 1},
-                      {BinaryOp::Sub, true, &one, 0}};
+                      // Of three steps, one chain scales a row and shifts it.
+                      isReversed ? ChainStep{BinaryOp::Sub, true, &one, 0}
+                                 : ChainStep{BinaryOp::Add, false, y, 1}};
                 };
                 std::vector<float> result(n);
                 std::vector<ChainStep> steps =
