@@ -169,6 +169,62 @@ TEST_F(Stacks, OfOneLoopAreDense) {
   expectSame(*program, places, places.z, count, 2); // of 65,536 elements
 }
 
+// Tiles of four rows and four columns, of columns one behind another.
+TEST_F(Stacks, OfOneOrderAreDense) {
+  constexpr int cores = 32, trips = 256, columns = cores * trips * 4;
+  auto kernelOf = [](const std::string &x, const std::string &y,
+                     const std::string &z) {
+    std::string text = R"(
+#all = affine_set<(r, c) : (r >= 0, -r + 3 >= 0, c >= 0, -c + 32767 >= 0)>
+#tile = affine_set<(r, c) : (r >= 0, -r + 3 >= 0, c >= 0, -c + 3 >= 0)>
+#id = affine_map<(r, c) -> (r, c)>
+func.func @kernel(%x: index, %y: index, %z: index) attributes {grid = [32]} {
+  %core = ktdp.get_compute_tile_id : index
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %part = arith.constant 1024 : index
+  %start = arith.muli %core, %part : index
+  scf.for %i = %c0 to %part step %c4 {
+    %at = arith.addi %start, %i : index
+    %xv = ktdp.construct_memory_view %x, sizes: [4, 32768], strides: [XS] {coordinate_set = #all, memory_space = #ktdp.memory_space<global>} : memref<4x32768xf32>
+    %yv = ktdp.construct_memory_view %y, sizes: [4, 32768], strides: [YS] {coordinate_set = #all, memory_space = #ktdp.memory_space<global>} : memref<4x32768xf32>
+    %zv = ktdp.construct_memory_view %z, sizes: [4, 32768], strides: [ZS] {coordinate_set = #all, memory_space = #ktdp.memory_space<global>} : memref<4x32768xf32>
+    %xt = ktdp.construct_access_tile %xv[%c0, %at] {access_tile_set = #tile, access_tile_order = #id} : memref<4x32768xf32> -> !ktdp.access_tile<4x4xindex>
+    %yt = ktdp.construct_access_tile %yv[%c0, %at] {access_tile_set = #tile, access_tile_order = #id} : memref<4x32768xf32> -> !ktdp.access_tile<4x4xindex>
+    %zt = ktdp.construct_access_tile %zv[%c0, %at] {access_tile_set = #tile, access_tile_order = #id} : memref<4x32768xf32> -> !ktdp.access_tile<4x4xindex>
+    %a = ktdp.load %xt : !ktdp.access_tile<4x4xindex> -> tensor<4x4xf32>
+    %b = ktdp.load %yt : !ktdp.access_tile<4x4xindex> -> tensor<4x4xf32>
+    %s = arith.subf %a, %b : tensor<4x4xf32>
+    ktdp.store %s, %zt : tensor<4x4xf32>, !ktdp.access_tile<4x4xindex>
+  }
+  return
+}
+func.func @main(%x: index, %y: index, %z: index) {
+  func.call @kernel(%x, %y, %z) : (index, index, index) -> ()
+  return
+}
+)";
+    replaceAll(text, "XS", x);
+    replaceAll(text, "YS", y);
+    replaceAll(text, "ZS", z);
+    return text;
+  };
+  constexpr int64_t room = 5 * columns;
+  Places places{makeFilled(room), makeFilled(room), makeFilled(room)};
+  const std::string byColumns = "1, 4", byRows = "32768, 1", apart = "1, 5";
+  // Of 65,536 elements.
+  auto alike = load(kernelOf(byColumns, byColumns, byColumns));
+  expectSame(*alike, places, places.z, room, 2);
+  EXPECT_EQ(at(places.z)[4321], at(places.x)[4321] - at(places.y)[4321]);
+  // Of 8,192: they differ, or there is something between them.
+  auto unalike = load(kernelOf(byColumns, byRows, byColumns));
+  expectSame(*unalike, places, places.z, room, 16);
+  EXPECT_EQ(at(places.z)[4321],
+            at(places.x)[4321] - at(places.y)[32768 + 1080]);
+  auto withGaps = load(kernelOf(apart, apart, apart));
+  expectSame(*withGaps, places, places.z, room, 16);
+}
+
 // The last chain of a body writes codes.
 TEST_F(Stacks, OfSeveralBlocksEndInCodes) {
   constexpr int cores = 8, trips = 40, count = cores * trips * kTile;

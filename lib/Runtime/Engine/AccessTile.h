@@ -123,6 +123,9 @@ public:
   /// Whether the elements lie in memory as they do in the host tile, which is
   /// row-major. Only after prepare(); false for gather indices.
   bool isDense() const;
+  /// Whether the elements, in any order, are all of a range of memory, each
+  /// once. Only after prepare(); false for gather indices and lists of points.
+  bool isGapless() const;
   /// Bytes from this tile to `other` in the host's memory of the device, if
   /// that has the same sizes and places but for this distance. Both prepared,
   /// without gather indices or lists of points.

@@ -334,6 +334,29 @@ bool TileVal::isApart(const StridedPart &part) const {
   return true;
 }
 
+bool TileVal::isGapless() const {
+  if (isPartlyOutside || plan->isEnumerated || numElements == 0)
+    return false;
+  Box box = linearBox();
+  int numBoxes = 0;
+  bool isFull = false;
+  forEachBox(box, tileStrides, [&](int64_t, int64_t) {
+    ++numBoxes;
+    std::pair<ptrdiff_t, size_t> dims[kMaxRank + 2]; // distance, size
+    unsigned count = 0;
+    for (unsigned d = 0; d < box.rank; ++d)
+      if (box.shape[d] > 1)
+        dims[count++] = {box.memoryStrides[d], box.shape[d]};
+    std::sort(dims, dims + count);
+    // Each dimension begins where those before it end.
+    ptrdiff_t covered = 1;
+    for (unsigned d = 0; d < count && dims[d].first == covered; ++d)
+      covered *= ptrdiff_t(dims[d].second);
+    isFull = covered == numElements;
+  });
+  return numBoxes == 1 && isFull;
+}
+
 TileVal::Box TileVal::linearBox() const {
   Box box;
   for (const Loop &loop : linearLoops) {

@@ -135,17 +135,26 @@ bool KernelStacks::Finder::addIteration() {
 }
 
 /// Whether TileBlock::loop can run on the tiles of this iteration as they lie
-/// in memory.
+/// in memory: one element behind the other, in the order of the loop or, in all
+/// of them alike, in another one.
 bool KernelStacks::Finder::isDense() const {
   const TileBlock &tiles = result.tiles;
   if (!tiles.loop)
     return false;
+  bool areInOrder = true, areAlike = true;
+  const TileVal *first = nullptr;
   for (size_t k = 0; k < tiles.operands.size(); ++k) {
     const TileVal &tile = *now[tiles.operands[k]];
-    if (!tile.isDense() || tile.numElements != (tiles.isOne[k] ? 1 : largest))
+    if (tile.numElements != (tiles.isOne[k] ? 1 : largest))
       return false;
+    areInOrder = areInOrder && tile.isDense();
+    if (tiles.isOne[k])
+      continue;
+    if (!first)
+      first = &tile;
+    areAlike = areAlike && first->bytesTo(tile);
   }
-  return true;
+  return areInOrder || (first && areAlike && first->isGapless());
 }
 
 bool KernelStacks::Finder::noteExtents() {
