@@ -166,6 +166,14 @@ public:
   std::vector<StridedPart> stridedParts() const;
   /// The only part, if there is one.
   std::optional<StridedPart> onlyPart() const;
+  /// Parts along a dimension, all but the last as long as the first one, and
+  /// `distance` elements from one to the next: 0 if there is only one.
+  struct EvenParts {
+    StridedPart first;
+    int64_t distance;
+  };
+  /// The parts of the tile, if they are that.
+  std::optional<EvenParts> evenParts() const;
   /// Whether no two points of that part share an element. May return false if
   /// none do.
   bool isApart(const StridedPart &part) const;

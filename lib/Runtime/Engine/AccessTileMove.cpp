@@ -318,6 +318,31 @@ std::optional<TileVal::StridedPart> TileVal::onlyPart() const {
   return only;
 }
 
+std::optional<TileVal::EvenParts> TileVal::evenParts() const {
+  EvenParts even{};
+  StridedPart last{};
+  int64_t count = 0, size = deviceSize(view.elem);
+  bool isEven = true;
+  forEachStridedPart([&](const StridedPart &part) {
+    if (count == 0) {
+      even.first = part;
+    } else {
+      int64_t distance = (part.first - last.first) / size;
+      if (count == 1)
+        even.distance = distance;
+      isEven = isEven && distance == even.distance &&
+               last.length == even.first.length && part.length <= last.length &&
+               part.start == last.start + last.length &&
+               part.strides[part.dim] == last.strides[part.dim];
+    }
+    last = part;
+    ++count;
+  });
+  if (count == 0 || !isEven || (count > 1 && even.distance == 0))
+    return std::nullopt;
+  return even;
+}
+
 bool TileVal::isApart(const StridedPart &part) const {
   std::pair<int64_t, int64_t> dims[kMaxRank]; // distance, size
   int count = 0;

@@ -18,6 +18,8 @@ struct StructuredLoop::NestOperands {
   Elem elem[kMaxOperands];
   int codes = -1;          ///< the operand that is DL16 codes in device memory
   bool pastCaches = false; ///< whether these are written past the caches
+  /// If not 0, rows of these are in parts (KernelTable::reduceCodeRows).
+  int64_t partLength = 0, partStride = 0;
   int64_t points = 1;
 };
 

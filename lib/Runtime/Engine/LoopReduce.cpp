@@ -142,21 +142,28 @@ static bool sumChainRows(Core &core, const StructuredLoop &instr,
   return true;
 }
 
+/// Parts of rows of codes are whole multiples of these, as sticks are.
+static constexpr int64_t kEvenCodes = 64;
+
 bool StructuredLoop::takeCodes(Core &core, Nest &nest) const {
   const LoopOperand &in = inputs[0];
   if (strategy != Reduction || inputs.size() != 1 || !body.yieldsInput() ||
       in.elem != Elem::F16 || core.ieee || core.numStacked > 1)
     return false;
   const TileVal &tile = core.tiles[core.tensors[in.use.slot].deferredTile];
-  std::optional<TileVal::StridedPart> part = tile.onlyPart();
-  if (!part)
+  std::optional<TileVal::EvenParts> parts = tile.evenParts();
+  if (!parts)
+    return false;
+  const TileVal::StridedPart &part = parts->first;
+  bool hasParts = parts->distance != 0;
+  if (hasParts && part.length % kEvenCodes != 0)
     return false;
   Nest host = nest, codes = nest;
   for (int l = 0; l < numLoops; ++l) {
     int dim = dimOf(in, l);
     if (dim < 0)
       return false;
-    codes.loops[l].stride[0] = part->strides[dim];
+    codes.loops[l].stride[0] = part.strides[dim];
   }
   // Values are added in the order of the host tile.
   simplify(host);
@@ -171,10 +178,15 @@ bool StructuredLoop::takeCodes(Core &core, Nest &nest) const {
   // Rows in memory are rows of the reduction.
   for (int l = codes.numLoops - 1; l >= 0; --l)
     if (codes.loops[l].stride[0] == 1) {
-      if (!codes.loops[l].isReduction)
+      if (!codes.loops[l].isReduction ||
+          (hasParts && codes.loops[l].extent != tile.sizes[part.dim]))
         return false;
-      codes.base[0] = const_cast<uint8_t *>(part->first);
+      codes.base[0] = const_cast<uint8_t *>(part.first);
       codes.codes = 0;
+      if (hasParts) {
+        codes.partLength = part.length;
+        codes.partStride = parts->distance;
+      }
       nest = codes;
       return true;
     }
@@ -190,7 +202,8 @@ void StructuredLoop::reduceInput(const Core &core, const Nest &nest,
   ReduceOp op = combinerFor(combiner, nest.elem[0], core.ieee);
   if (nest.codes == 0)
     return k.reduceCodeRows(op, x, rows.extent, columns.extent, rows.stride[0],
-                            acc);
+                            nest.partLength ? nest.partLength : columns.extent,
+                            nest.partStride, acc);
   (rowWise ? k.reduceRows : k.accumulateRows)(
       op, reinterpret_cast<const float *>(x), rows.extent, columns.extent,
       rows.stride[0], acc);

@@ -75,7 +75,8 @@ IntStatus floatToInt(const float *x, void *result, unsigned widthResult,
 void reduceRows(ReduceOp op, const float *x, size_t rows, size_t n,
                 ptrdiff_t rowStride, float *acc);
 void reduceCodeRows(ReduceOp op, const void *codes, size_t rows, size_t n,
-                    ptrdiff_t rowStride, float *acc);
+                    ptrdiff_t rowStride, size_t partLength,
+                    ptrdiff_t partStride, float *acc);
 void sumChain(const float *x, size_t step, const ChainStep *steps,
               unsigned numSteps, size_t n, Rounding rounding, float *acc,
               ReadAhead *ahead);

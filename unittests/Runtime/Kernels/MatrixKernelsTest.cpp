@@ -113,7 +113,7 @@ TEST_P(ReduceKernels, RowsOfCodes) {
         std::vector<float> expected(rows + 1, 0x1p-31f), actual = expected;
         k.reduceRows(op, values.data(), rows, n, ptrdiff_t(stride),
                      expected.data());
-        k.reduceCodeRows(op, codes.data(), rows, n, ptrdiff_t(stride),
+        k.reduceCodeRows(op, codes.data(), rows, n, ptrdiff_t(stride), n, 0,
                          actual.data());
         for (size_t r = 0; r <= rows; ++r)
           EXPECT_TRUE(sameFloat(actual[r], expected[r]))
@@ -121,6 +121,43 @@ TEST_P(ReduceKernels, RowsOfCodes) {
               << " codes of kind " << kind << ", operation " << int(op);
       }
     }
+}
+
+// Rows in parts, as those of tensors are in sticks, have the bits of dense
+// ones.
+TEST_P(ReduceKernels, RowsOfCodesInParts) {
+  std::mt19937 generator(11);
+  for (size_t length : {64u, 128u})
+    for (size_t n : {65u, 127u, 128u, 129u, 191u, 640u, 1000u})
+      for (size_t rows : {1u, 3u, 32u, 33u, 70u})
+        for (bool hasInfinity : {false, true}) {
+          std::vector<uint16_t> dense(rows * n);
+          for (uint16_t &code : dense)
+            code = uint16_t(generator() % 0x7fff | generator() % 2 << 15);
+          if (hasInfinity)
+            dense[rows / 2 * n + n / 3] = generator() % 2 ? 0x7fff : 0xffff;
+          // Part by part, all rows of one, and a gap behind them. What is
+          // behind the last codes of a row is no part of it.
+          size_t numParts = (n + length - 1) / length;
+          size_t partStride = rows * length + 24;
+          std::vector<uint16_t> parts(numParts * partStride, 0x7fff);
+          for (size_t r = 0; r < rows; ++r)
+            for (size_t j = 0; j < n; ++j)
+              parts[j / length * partStride + r * length + j % length] =
+                  dense[r * n + j];
+          for (ReduceOp op : kReduceOps) {
+            std::vector<float> expected(rows + 1, 0.5f), actual = expected;
+            k.reduceCodeRows(op, dense.data(), rows, n, ptrdiff_t(n), n, 0,
+                             expected.data());
+            k.reduceCodeRows(op, parts.data(), rows, n, ptrdiff_t(length),
+                             length, ptrdiff_t(partStride), actual.data());
+            for (size_t r = 0; r <= rows; ++r)
+              ASSERT_TRUE(sameFloat(actual[r], expected[r]))
+                  << actual[r] << " instead of " << expected[r] << ", row " << r
+                  << " of " << rows << ", " << n << " codes in parts of "
+                  << length << ", operation " << int(op);
+          }
+        }
 }
 
 // Zeros of both signs and infinities, too: equal values have an order.
@@ -151,7 +188,7 @@ TEST_P(ReduceKernels, ExtremaOfNumbersDoNotLookForNaN) {
         for (size_t r = 0; r < rows; ++r)
           EXPECT_TRUE(sameFloat(actual[r], expected[r])) << n;
         actual.assign(rows, -0.0f);
-        k.reduceCodeRows(special, codes.data(), rows, n, ptrdiff_t(n),
+        k.reduceCodeRows(special, codes.data(), rows, n, ptrdiff_t(n), n, 0,
                          actual.data());
         for (size_t r = 0; r < rows; ++r)
           EXPECT_TRUE(sameFloat(actual[r], expected[r])) << n;

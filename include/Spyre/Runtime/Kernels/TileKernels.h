@@ -350,9 +350,12 @@ struct KernelTable {
   /// acc[r].
   void (*reduceRows)(ReduceOp op, const float *x, size_t rows, size_t n,
                      ptrdiff_t rowStride, float *acc);
-  /// The same of rows of DL16 codes, arrays of uint16_t.
+  /// The same of rows of DL16 codes, arrays of uint16_t. A row may be in parts
+  /// of `partLength` elements, a multiple of 64, `partStride` elements from one
+  /// to the next; the last one may be shorter.
   void (*reduceCodeRows)(ReduceOp op, const void *codes, size_t rows, size_t n,
-                         ptrdiff_t rowStride, float *acc);
+                         ptrdiff_t rowStride, size_t partLength,
+                         ptrdiff_t partStride, float *acc);
   /// acc[j] = op(acc[j], x[r * rowStride + j]) for r ascending.
   void (*accumulateRows)(ReduceOp op, const float *x, size_t rows, size_t n,
                          ptrdiff_t rowStride, float *acc);
