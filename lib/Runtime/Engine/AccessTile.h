@@ -177,6 +177,7 @@ public:
   /// Whether no two points of that part share an element. May return false if
   /// none do.
   bool isApart(const StridedPart &part) const;
+  bool isApart(const EvenParts &parts) const;
   /// Copies from the host tile to device memory.
   void store(const void *tile, bool ieee) const;
   /// Appends [first, last] stick intervals of all accesses (data and, for

@@ -344,11 +344,23 @@ std::optional<TileVal::EvenParts> TileVal::evenParts() const {
 }
 
 bool TileVal::isApart(const StridedPart &part) const {
-  std::pair<int64_t, int64_t> dims[kMaxRank]; // distance, size
+  return isApart(EvenParts{part, 0});
+}
+
+bool TileVal::isApart(const EvenParts &parts) const {
+  std::pair<int64_t, int64_t> dims[kMaxRank + 1]; // distance, size
   int count = 0;
-  for (int d = 0; d < plan->rank; ++d)
-    if (sizes[d] > 1)
-      dims[count++] = {std::abs(part.strides[d]), sizes[d]};
+  auto add = [&](int64_t distance, int64_t size) {
+    if (size > 1)
+      dims[count++] = {std::abs(distance), size};
+  };
+  for (int d = 0; d < plan->rank; ++d) {
+    bool isSplit = parts.distance != 0 && d == parts.first.dim;
+    add(parts.first.strides[d], isSplit ? parts.first.length : sizes[d]);
+    if (isSplit)
+      add(parts.distance,
+          (sizes[d] + parts.first.length - 1) / parts.first.length);
+  }
   std::sort(dims, dims + count);
   int64_t reach = 0; // of the dimensions before
   for (int d = 0; d < count; ++d) {

@@ -200,7 +200,9 @@ bool StructuredLoop::runInto(Core &core, const TileVal &tile,
   if (moveCodes(core, tile, table))
     return true;
   std::optional<TileVal::StridedPart> part = tile.onlyPart();
-  if (!part || !tile.isApart(*part))
+  if (!part)
+    return runIntoParts(core, tile);
+  if (!tile.isApart(*part))
     return false;
   for (const LoopOperand &in : inputs)
     loadDeferred(core, in); // might lie where the first results are written

@@ -147,6 +147,7 @@ private:
   /// Makes a reduction read the codes of its deferred input where they are, if
   /// that gives the same bits.
   bool takeCodes(Core &core, Nest &nest) const;
+  bool runIntoParts(Core &core, const TileVal &tile) const;
   /// runInto() of a loop that only moves codes, or looks up its results.
   bool moveCodes(Core &core, const TileVal &tile, CodeTable *table) const;
   bool copyDirectly(const TileVal &source, const TileVal &tile) const;

@@ -367,10 +367,16 @@ static void move(void *dstBase, const ptrdiff_t *dstStrides,
   unsigned chosen = joined;
   if (joined > 0) {
     chosen = joined - 1;
-    if (inner.src != 1)
+    if (inner.src != 1) {
       for (unsigned d = 0; d < joined; ++d)
         if (srcSteps[d] == 1)
           chosen = d;
+    } else if constexpr (kDecodes<Convert>) {
+      // What is decoded comes from afar, to a buffer: all rows of a stick.
+      for (unsigned d = 0; d < joined; ++d)
+        if (distance(srcSteps[d]) < distance(srcSteps[chosen]))
+          chosen = d;
+    }
     outer = dimension(chosen);
   }
 

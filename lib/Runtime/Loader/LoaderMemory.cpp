@@ -130,7 +130,7 @@ static bool canDefer(ktdp::LoadOp load) {
     return false;
   for (Operation *op = load->getNextNode(); op != user; op = op->getNextNode())
     if (isa<ktdp::StoreOp>(op) || op->getNumRegions() != 0)
-      if (!isa<linalg::LinalgOp>(op))
+      if (!isa<linalg::LinalgOp, ktdp::ConstructIndirectAccessTileOp>(op))
         return false;
   return true;
 }
