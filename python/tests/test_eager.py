@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eager operators run as compiled programs: same bits, in-place, out=, aliasing."""
 
+import gc
 import threading
+import weakref
 
 import pytest
 import torch
@@ -499,3 +501,28 @@ def test_weight_norm_trains_on_the_device(dim, dtype):
     torch._weight_norm(*host, dim).backward(gradient.float())
     for a, b in zip(device, host, strict=True):
         torch.testing.assert_close(a.grad.cpu().float(), b.grad, atol=8e-3, rtol=8e-3)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [torch.abs, torch.matrix_exp, lambda x: torch.cat([x, x])],
+    ids=["by its row", "decomposed", "of a list"],
+)
+def test_a_graph_goes_when_its_program_is_there(function, monkeypatch):
+    """Without a collection: the next graph takes the context of this one."""
+    importers = []
+    finish = eager._finish
+
+    def finish_and_record(call, arguments, importer, *rest):
+        importers.append(weakref.ref(importer))
+        return finish(call, arguments, importer, *rest)
+
+    monkeypatch.setattr(eager, "_finish", finish_and_record)
+    x = randn(9, 9, dtype=F32).to("spyre")
+    eager.forget()
+    gc.disable()
+    try:
+        function(x)
+        assert importers and [i() for i in importers] == [None] * len(importers)
+    finally:
+        gc.enable()

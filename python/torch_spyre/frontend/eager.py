@@ -44,6 +44,7 @@ from torch_spyre.frontend.eager_calls import (
     differ_in_size,
     fresh,
     has_say,
+    in_lists,
     leaves,
     resize_written,
     undisturbed,
@@ -314,8 +315,7 @@ def _infer(call: Call, arguments: list[Any], operands: Operands) -> list[Any]:
     return metas
 
 
-# No nested function: one that calls itself would keep the call's tensors until Python
-# looks for cycles.
+# No nested function, for the reason of ``in_lists``.
 def _stand_for(
     value: Any, call: Call, operands: Operands, tensors: Iterator[int]
 ) -> Any:
@@ -471,16 +471,17 @@ def _import_decomposed(
         elif node.op == "output":
             output = node.args[0]
 
-    def result(value: Any) -> Any:
-        if isinstance(value, (tuple, list)):
-            return [result(v) for v in value]
-        if not isinstance(value, torch.fx.Node):
-            return value
-        found = importer.values[value]
-        return _C.ValueId(found) if isinstance(found, int) else found.value
+    results = _values_of(output, importer.values)
+    return importer, operands.kind.first, views, results if call.is_tuple else [results]
 
-    results = result(output) if call.is_tuple else [result(output)]
-    return importer, operands.kind.first, views, results
+
+def _values_of(value: Any, values: dict[torch.fx.Node, Any]) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_values_of(v, values) for v in value]
+    if not isinstance(value, torch.fx.Node):
+        return value
+    found = values[value]
+    return _C.ValueId(found) if isinstance(found, int) else found.value
 
 
 def _trace(
@@ -492,6 +493,7 @@ def _trace(
 ) -> tuple[torch.fx.Graph, list[torch.Tensor], list[torch.SymInt]]:
     """The graph, and its inputs: what stands for the tensors, and numbers."""
     from torch._subclasses.functional_tensor import dispatch_functionalize
+    from torch.fx._lazy_graph_module import _use_lazy_graph_module
     from torch.fx.experimental.proxy_tensor import make_fx
 
     count = len(operands.tensors)
@@ -500,8 +502,6 @@ def _trace(
     own = _own(call.functional)
 
     def number(value: Any) -> Any:
-        if isinstance(value, list):
-            return [number(v) for v in value]
         if is_spyre(value):
             return _Slot(next(position))
         if isinstance(value, torch.SymInt):
@@ -511,17 +511,13 @@ def _trace(
             return value.item()
         return value
 
-    slots = [number(a) for a in arguments]
+    slots = in_lists(number, arguments)
 
     def function(*values: Any) -> Any:
         def fill(value: Any) -> Any:
-            if isinstance(value, list):
-                return [fill(v) for v in value]
-            if isinstance(value, _Slot):
-                return values[value.index]
-            return value
+            return values[value.index] if isinstance(value, _Slot) else value
 
-        inputs = [fill(slots[i]) for i in call.inputs]
+        inputs = [in_lists(fill, slots[i]) for i in call.inputs]
         if own is not None:
             results = own(*inputs)
             if results is NotImplemented:
@@ -535,7 +531,8 @@ def _trace(
         return arranged(results, metas[0] if is_one else metas)
 
     try:
-        with operands.mode():
+        # Nobody calls the graph, so no code is made of it.
+        with operands.mode(), _use_lazy_graph_module(True):
             fakes = [operands.stand_in(i) for i in range(count)]
             traced = make_fx(
                 dispatch_functionalize(function),
@@ -571,8 +568,6 @@ def _finish(
     wanted: list[int] = []
 
     def spec(value: Any) -> Any:
-        if isinstance(value, list):
-            return [spec(v) for v in value]
         if value is None:
             return None
         if isinstance(value, _C.ValueId):
@@ -591,7 +586,7 @@ def _finish(
                 builder.mutate(target, results[call.written.index(index)].id, [])
             position += sum(1 for _ in leaves([argument]))
     else:
-        specs = spec(results)
+        specs = in_lists(spec, results)
     infos = builder.set_outputs(wanted)
     if any(info.root < 0 for info in infos):
         raise _C.UnsupportedOp("a result shares the storage of an argument")

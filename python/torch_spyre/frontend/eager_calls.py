@@ -159,6 +159,17 @@ def leaves(values: Any) -> Iterator[torch.Tensor]:
             yield value
 
 
+def in_lists(function: Callable[[Any], Any], value: Any) -> Any:
+    """A value with what a function makes of it, or of the elements of its lists.
+
+    A nested function that calls itself would keep what it uses, a call's tensors or
+    the graph that is built, until Python looks for cycles.
+    """
+    if isinstance(value, list):
+        return [in_lists(function, v) for v in value]
+    return function(value)
+
+
 class WholeNumber(int):
     """A number that meets integers, and may be an argument of the program."""
 
