@@ -505,8 +505,8 @@ def test_weight_norm_trains_on_the_device(dim, dtype):
 
 @pytest.mark.parametrize(
     "function",
-    [torch.abs, torch.matrix_exp, lambda x: torch.cat([x, x])],
-    ids=["by its row", "decomposed", "of a list"],
+    [torch.abs, torch.matrix_exp, lambda x: torch.cat([x, x]), lambda x: x.max(1)],
+    ids=["by its row", "decomposed", "of a list", "with several results"],
 )
 def test_a_graph_goes_when_its_program_is_there(function, monkeypatch):
     """Without a collection: the next graph takes the context of this one."""
