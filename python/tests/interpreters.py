@@ -11,8 +11,11 @@ starts its own.
 """
 
 import atexit
+import ctypes
+import functools
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import re
@@ -24,6 +27,7 @@ import sys
 import tempfile
 import threading
 from contextlib import suppress
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import NoReturn
@@ -151,6 +155,7 @@ def load() -> None:
     for name in ("torch", *LOADED_LATE):
         importlib.import_module(name)
     _compile_once()
+    _prepare_package()
     # Its variables are read when it is imported.
     assert "torch.testing._internal.common_utils" not in sys.modules
     del os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"]
@@ -172,10 +177,36 @@ def _compile_once() -> None:
     torch._dynamo.utils.clear_compilation_metrics()
 
 
+def _prepare_package() -> None:
+    """Have at hand what importing torch_spyre loads, and import nothing of it.
+
+    Loaded libraries read no variables before the extension is imported. Bytecode is
+    kept in files only where Python may write them.
+    """
+    package = importlib.util.find_spec("torch_spyre")
+    assert package is not None and package.submodule_search_locations
+    for folder in map(Path, package.submodule_search_locations):
+        for extension in folder.glob("_C*.so"):
+            ctypes.CDLL(str(extension))
+        codes = {
+            str(file): compile(file.read_bytes(), file, "exec", dont_inherit=True)
+            for file in folder.rglob("*.py")
+        }
+    read = SourceFileLoader.get_code
+
+    @functools.wraps(read)
+    def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
+        return codes.get(loader.path) or read(loader, name)
+
+    SourceFileLoader.get_code = get_code
+
+
 def load_backends() -> None:
     """As torch does when it is imported, if the environment says so."""
     import torch
 
+    # It has not set levels of loggers yet.
+    torch._logging._internal.LOG_TRACE_HANDLER = None
     if torch._is_device_backend_autoload_enabled():
         torch._import_device_backends()
     # As torch does after that.
@@ -213,10 +244,15 @@ def _become(folder: Path) -> None:
 
 
 def _run_and_end(code: CodeType, scope: dict) -> NoReturn:
-    """As Python runs a program that does not call ``sys.exit``, up to its last steps."""
+    """As Python runs a program, up to its last steps."""
     status = 0
     try:
         exec(code, scope)
+    except SystemExit as end:
+        # A text is said, and means 1.
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
         sys.excepthook(*sys.exc_info())
         status = 1

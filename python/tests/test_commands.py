@@ -20,7 +20,7 @@ SCRIPTS = Path(sysconfig.get_paths()["scripts"])
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help(name):
-    done = run_script(SCRIPTS / name, "--help")
+    done = run_script(SCRIPTS / name, "--help", ends_at_once=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"usage: {name} ")
 

@@ -53,7 +53,7 @@ print(json.dumps({
 
 def run(folder):
     """As a process that is started and finished."""
-    done = run_python(PROGRAM, SPYRE_CACHE_DIR=str(folder))
+    done = run_python(PROGRAM, ends_at_once=True, SPYRE_CACHE_DIR=str(folder))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

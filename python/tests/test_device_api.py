@@ -28,7 +28,7 @@ def run_new(code, **environment):
     )
 
 
-def check_each(code, values):
+def check_each(code, values, run=run_new):
     """Calls the ``check`` of ``code`` with each value, in a fork of its own.
 
     A variable of the environment is read once per process.
@@ -44,7 +44,7 @@ for value in {values!r}:
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0, value
 """
-    result = run_new(code)
+    result = run(code)
     assert result.returncode == 0, result.stderr
 
 
@@ -63,7 +63,11 @@ for value in {values!r}:
     ],
 )
 def test_import_orders(code):
+    """None imports the compiler."""
     code += (
+        "; import sys; assert hasattr(torch, 'spyre'); "
+        "assert 'torch._dynamo' not in sys.modules; "
+        "assert 'torch._inductor' not in sys.modules"
         "; x = torch.ones(3).to('spyre'); assert x.is_spyre, x; "
         "assert x.cpu().tolist() == [1, 1, 1]; assert torch.spyre.is_available()"
     )
@@ -75,16 +79,6 @@ def test_import_orders(code):
 def test_explicit_import_works_without_autoload():
     code = "import torch, torch_spyre; torch.ones(3, device='spyre')"
     result = run_new(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
-    assert result.returncode == 0, result.stderr
-
-
-def test_autoload_imports_no_compiler():
-    code = (
-        "import torch, sys; assert hasattr(torch, 'spyre'); "
-        "assert 'torch._dynamo' not in sys.modules; "
-        "assert 'torch._inductor' not in sys.modules"
-    )
-    result = run_new(code)
     assert result.returncode == 0, result.stderr
 
 
@@ -126,7 +120,7 @@ def check(value):
     assert count == (value == "1"), texts
     assert torch.ones(2).to("spyre").cpu().tolist() == [1, 1]
 """
-    check_each(code, ["1", "off", "maybe"])
+    check_each(code, ["1", "off", "maybe"], run=run_python)
 
 
 def test_several_cards():

@@ -70,7 +70,9 @@ def test_defaults_and_variables():
     unset = dict.fromkeys(variables, "")
     names = sorted(SHEET)
     show = IMPORT + f"print([getattr(config, n) for n in {names}])"
-    assert eval(run_python(show, **unset).stdout) == [SHEET[name][1] for name in names]
+    assert eval(run_python(show, ends_at_once=True, **unset).stdout) == [
+        SHEET[name][1] for name in names
+    ]
     other = {bool: lambda v: not v, int: lambda v: v + 1, float: lambda v: v / 2}
     expected, given = [], {}
     for name in names:
@@ -79,7 +81,7 @@ def test_defaults_and_variables():
             value = other.get(type(value), lambda _: "other")(value)
             given[variable] = str(int(value) if isinstance(value, bool) else value)
         expected.append(value)
-    assert eval(run_python(show, **given).stdout) == expected
+    assert eval(run_python(show, ends_at_once=True, **given).stdout) == expected
     assert set(config._config) == set(SHEET)
 
 

@@ -20,7 +20,7 @@ SEED = os.environ.get("SPYRE_RANDOM_SEED", "0")
 def digests(capability: str, values: str, cache: Path) -> list[str]:
     """What the programs compute, skipping the test if the host lacks the set."""
     environment = {"SPYRE_CPU_CAPABILITY": capability, "SPYRE_CACHE_DIR": str(cache)}
-    done = run_script(CHILD, values, SEED, COUNT, **environment)
+    done = run_script(CHILD, values, SEED, COUNT, ends_at_once=True, **environment)
     if done.returncode and "SPYRE_CPU_CAPABILITY: expected on this host" in done.stderr:
         pytest.skip(f"the host has no {capability}")
     assert done.returncode == 0, done.stderr[-3000:]

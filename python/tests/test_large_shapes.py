@@ -45,7 +45,7 @@ def test_large_shapes():
     patterns = [f"^{re.escape(case)}$" for case in CASES]
     if "SPYRE_LARGE_SHAPES" in os.environ:
         patterns = ["--plans", os.environ["SPYRE_LARGE_SHAPES"]]
-    done = run_script(SCRIPT, *patterns)
+    done = run_script(SCRIPT, *patterns, ends_at_once=True)
     assert done.returncode == 0, done.stdout + done.stderr
     if "SPYRE_LARGE_SHAPES" not in os.environ:
         assert f"{len(CASES)} of {len(CASES)} cases passed" in done.stdout

@@ -288,7 +288,8 @@ try:
 except RuntimeError as error:
     print("raised", "outside its range" in str(error))
 """
-    assert run_python(code, SPYRE_LAUNCH_BLOCKING="1").stdout.strip() == "raised True"
+    done = run_python(code, ends_at_once=True, SPYRE_LAUNCH_BLOCKING="1")
+    assert done.stdout.strip() == "raised True"
 
 
 # --- memory ----------------------------------------------------------------------------
@@ -337,7 +338,7 @@ torch.spyre.synchronize()
 del x
 assert torch.empty(64, dtype=torch.float16, device="spyre").cpu().isinf().all()
 """
-    result = run_python(code, SPYRE_POISON_FREED="1")
+    result = run_python(code, ends_at_once=True, SPYRE_POISON_FREED="1")
     assert result.returncode == 0, result.stderr
 
 
@@ -421,7 +422,7 @@ assert (y + 1).cpu().sum() == 630 and z.cpu().sum() == 0
 )
 def test_device_count(environment, count):
     code = "import torch; print(torch.spyre.device_count())"
-    result = run_python(code, **environment)
+    result = run_python(code, ends_at_once=True, **environment)
     if isinstance(count, int):
         assert result.stdout.strip() == str(count), result.stderr
     else:

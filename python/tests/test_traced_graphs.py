@@ -112,7 +112,7 @@ print(json.dumps([
 
 
 def run(body, before=""):
-    done = run_python(PROGRAM.format(body=body, before=before))
+    done = run_python(PROGRAM.format(body=body, before=before), ends_at_once=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

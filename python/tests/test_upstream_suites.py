@@ -67,7 +67,7 @@ test_suite_config:
 
 def run_pytest(arguments, variables):
     """In a copy of an interpreter that has imported torch: seconds less, each time."""
-    done = run_module("pytest", *arguments, **variables)
+    done = run_module("pytest", *arguments, ends_at_once=True, **variables)
     return done.returncode, done.stdout + done.stderr
 
 
