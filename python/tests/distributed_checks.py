@@ -4,6 +4,7 @@
 The ranks are copies of a process that has imported what they need.
 """
 
+import atexit
 import gc
 import importlib
 import os
@@ -531,6 +532,12 @@ def start_rank(check, rank, size, output):
     )
     CHECKS[check](rank, size)
     dist.destroy_process_group()
+    if size > 2:
+        # How a rank ends in full is tested by checks of two.
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
     sys.exit()
 
 

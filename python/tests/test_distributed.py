@@ -19,7 +19,7 @@ def run(check, size):
         "MASTER_PORT": str(port),
         "TORCH_SPYRE_DOWNCAST_WARN": "0",
     }
-    done = run_script(CHECKS, check, size, **environment)
+    done = run_script(CHECKS, check, size, ends_at_once=True, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
