@@ -88,7 +88,7 @@ Install them as root (apt-get install $missing) and run the command again."
 
 # The packages that making .venv waits for: none, if there is a Python for it.
 python_packages() {
-  if [ -x .venv/bin/python ] || usable_python >/dev/null ||
+  if [ -x .venv/bin/python ] || found_python ||
       ! command -v dpkg-query >/dev/null; then
     return
   fi
@@ -133,14 +133,20 @@ PY
   return 1
 }
 
+# The usable one, once found: all that may be one are asked only once.
+python=
+found_python() {
+  [ -n "$python" ] || python=$(usable_python)
+}
+
 python_environment() {
-  local stamp=.venv/.setup-stamp python wanted
+  local stamp=.venv/.setup-stamp wanted
   wanted=$(cksum pyproject.toml)
   if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
     return
   fi
   if ! [ -x .venv/bin/python ]; then
-    python=$(usable_python) ||
+    found_python ||
       die "no Python 3.10 to 3.13 with venv and headers; set PYTHON to one"
     say "making .venv with $("$python" -V)"
     "$python" -m venv .venv
