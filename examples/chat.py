@@ -124,10 +124,12 @@ def end_tokens(*said: Any) -> frozenset[int]:
 
 
 class Checkpoint:
-    """A model of transformers from a folder; raises ChatError if it has none."""
+    """A model of transformers from a folder that ``check_checkpoint`` has taken.
+
+    Raises ChatError if transformers is not there or cannot load it.
+    """
 
     def __init__(self, folder: Path) -> None:
-        check_checkpoint(folder)
         try:
             from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
         except ImportError as error:
