@@ -50,6 +50,18 @@ def test_values(name, dtype):
     assert_within(native(function, x), exact, bound, name)
 
 
+def test_complementary_error_function():
+    """Of each result: small ones, too, are right to eight units in the last place."""
+    x = held(torch.cat([torch.linspace(-4, 9, 2000), torch.tensor([0.0, -0.0])]))
+    exact = torch.erfc(x.double())
+    assert_within(native(torch.erfc, x), exact, 8 * unit(exact, F32), "erfc")
+    edges = torch.tensor([10.2, 1e30, math.inf, -1e30, -math.inf, math.nan])
+    actual = native(torch.erfc, edges)
+    torch.testing.assert_close(
+        actual, torch.erfc(edges), rtol=0, atol=0, equal_nan=True
+    )
+
+
 def test_poles():
     x = torch.tensor([0.0, -0.0, -1.0, -7.0, math.inf, -math.inf, math.nan])
     for function in (torch.lgamma, torch.digamma):

@@ -103,12 +103,17 @@ _ERFC = (
 
 def _erfc(x: Tensor) -> Tensor:
     """Chebyshev fit of the logarithm, relative error below 1.2e-7."""
-    a = x.abs()
+    # From 10.1 on the nearest float is 0.
+    a = x.abs().clamp(max=12.0)
     t = 1.0 / (1.0 + 0.5 * a)
     p = torch.full_like(t, _ERFC[0])
     for coefficient in _ERFC[1:]:
         p = p * t + coefficient
-    r = t * (p * t - 1.26551223 - a * a).exp()
+    # The square of this part is exact: that of a is rounded, and an error of the
+    # exponent is a relative one of the result.
+    h = (a * 128.0).round() * (1.0 / 128.0)
+    rest = (h - a) * (h + a) + (p * t - 1.26551223)
+    r = t * (-h * h).exp() * rest.exp()
     return torch.where(x < 0, 2.0 - r, r)
 
 
