@@ -184,9 +184,20 @@ def test_put(accumulate):
     check_exact(torch.Tensor.put, x, index, ints(2, 2), accumulate)
 
 
+@pytest.mark.parametrize("shape", [(5, 70), (3,), ()], ids=str)
+def test_index_fill_counts_from_the_end(shape):
+    x = ints(*shape)
+    last = torch.tensor([-1, 0])
+    for value in (3.0, torch.tensor(3.0, dtype=F16)):
+        check_exact(torch.index_fill, x, -1, last, value)
+        check_exact(lambda x, i, v: x.clone().index_fill_(0, i, v), x, last, value)
+    check_compiled(lambda x, i: (x * 2).index_fill(0, i, 7.0), x, last)
+
+
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
+        (torch.index_fill, (0, torch.tensor([-3]), 1.0)),
         (torch.gather, (1, torch.tensor([[0, 9], [1, 1]]))),
         (torch.gather, (1, torch.tensor([[0, -1], [1, 1]]))),
         (torch.index_select, (0, torch.tensor([2]))),

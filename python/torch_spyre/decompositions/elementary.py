@@ -302,6 +302,13 @@ def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
     return flat.reshape(x.shape)
 
 
+def _index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """``aten.index_fill``: negative indices count from the end; index_copy has none."""
+    size = x.shape[dim] if x.dim() else 1
+    index = torch.where(index < 0, index + size, index)
+    return torch._refs.index_fill(x, dim, index, value)
+
+
 def _shrink_backward(gradient: Tensor, x: Tensor, limit: Any) -> Tensor:
     """Of hardshrink and softshrink."""
     return torch.where((x >= -limit) & (x <= limit), 0.0, gradient)
@@ -440,6 +447,8 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.fmod.Tensor: _fmod,
     aten.hardshrink_backward.default: _shrink_backward,
     aten.hypot.default: in_fp32(_hypot),
+    aten.index_fill.int_Scalar: _index_fill,
+    aten.index_fill.int_Tensor: _index_fill,
     aten.log10.default: in_fp32(lambda x: x.log2() * math.log10(2.0)),
     aten.logaddexp2.default: in_fp32(_logaddexp2),
     aten.put.default: _put,
