@@ -261,15 +261,33 @@ SpyreOpInterface spyre_graph::createSlicedCopy(OpBuilder &builder, Location loc,
   return copy;
 }
 
+/// Whether a copy of a buffer may have these slices: those of users that have
+/// operands of several element types may be equal in the sticks of the others
+/// only.
+static bool canDivideCopy(MemRefType type, const Slicing &slicing,
+                          const Target &target) {
+  if (target.allowsUnequalSlices())
+    return true;
+  for (auto [number, dim] : llvm::enumerate(slicing.dims)) {
+    int64_t steps = getStepsPerStick(getLayout(type), type.getShape(), number);
+    if (dim.split > 1 && dim.split * dim.chunk !=
+                             llvm::divideCeilSigned(dim.extent, steps) * steps)
+      return false;
+  }
+  return true;
+}
+
 std::optional<LXCopy> spyre_graph::createReload(Value memory,
                                                 ArrayRef<OpOperand *> readers,
                                                 const Slicing &slicing,
                                                 Block &block,
                                                 const Target &target) {
+  auto type = cast<MemRefType>(memory.getType());
+  if (!canDivideCopy(type, slicing, target))
+    return std::nullopt;
   // The copy is created before the loops around the first reader.
   Operation *first = block.findAncestorOpInBlock(*readers.front()->getOwner());
   OpBuilder builder(first);
-  auto type = cast<MemRefType>(memory.getType());
   // A tile has the strides of the whole, a copy has its own.
   auto alloc = memref::AllocOp::create(
       builder, first->getLoc(),
@@ -289,15 +307,18 @@ std::optional<LXCopy> spyre_graph::createReload(Value memory,
 
 std::optional<LXCopy> spyre_graph::createSpill(Value memory, OpOperand &writer,
                                                ArrayRef<OpOperand *> readers,
-                                               const Slicing &slicing) {
+                                               const Slicing &slicing,
+                                               const Target &target) {
+  auto type = cast<MemRefType>(memory.getType());
+  if (!canDivideCopy(type, slicing, target))
+    return std::nullopt;
   // Of several cores that hold the same slice, as partners of a split reduction
   // do, only one writes it: the first cores, if together they have all of it.
   Slicing written = slicing;
   written.numCores /= getNumCopies(slicing);
   Operation *producer = writer.getOwner();
   OpBuilder builder(producer);
-  auto alloc = memref::AllocOp::create(builder, producer->getLoc(),
-                                       cast<MemRefType>(memory.getType()));
+  auto alloc = memref::AllocOp::create(builder, producer->getLoc(), type);
   builder.setInsertionPointAfter(producer);
   SpyreOpInterface copy = createSlicedCopy(builder, producer->getLoc(), alloc,
                                            memory, written, /*maxCopies=*/1);
@@ -448,7 +469,7 @@ std::optional<LXCopy> Resharder::split(memref::AllocOp alloc,
       saved <= 2 * spec.transferSetupSeconds + getCallSeconds(alloc))
     return std::nullopt;
   std::optional<LXCopy> copy =
-      createSpill(alloc, *uses->writer, inLX, uses->written);
+      createSpill(alloc, *uses->writer, inLX, uses->written, target);
   if (copy)
     points[copy->copy] = points.lookup(uses->writer->getOwner()) + 1;
   return copy;

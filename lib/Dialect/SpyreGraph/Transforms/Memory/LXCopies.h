@@ -113,6 +113,7 @@ struct LXCopy {
 };
 
 /// Creates a copy before the first of `readers`, and lets all of them read it.
+/// Nothing if no operation can express that.
 std::optional<LXCopy> createReload(Value memory, ArrayRef<OpOperand *> readers,
                                    const Slicing &slicing, Block &block,
                                    const Target &target);
@@ -129,7 +130,7 @@ SmallVector<LXCopy> createTileCopies(func::FuncOp func,
 /// same slice only one copies it. Nothing if no operation can express that.
 std::optional<LXCopy> createSpill(Value memory, OpOperand &writer,
                                   ArrayRef<OpOperand *> readers,
-                                  const Slicing &slicing);
+                                  const Slicing &slicing, const Target &target);
 /// Removes a copy; its users access the buffer in device memory again.
 void undo(LXCopy &copy);
 

@@ -185,7 +185,8 @@ private:
           isWrite(uses.front()) && uses.size() > 1 &&
           uses.front()->getOwner()->getBlock() == &block)
         addCopy(createSpill(argument, *uses.front(),
-                            ArrayRef(uses).drop_front(), *eligibility.slicing));
+                            ArrayRef(uses).drop_front(), *eligibility.slicing,
+                            *target));
     }
   }
 
@@ -434,7 +435,8 @@ private:
     inMemory.insert(alloc);
     if (getNumAccesses(late, block, *target) > 1)
       addCopy(createReload(alloc, late, *eligibility.slicing, block, *target));
-    addCopy(createSpill(alloc, *uses.front(), early, *eligibility.slicing));
+    addCopy(createSpill(alloc, *uses.front(), early, *eligibility.slicing,
+                        *target));
   }
 
   /// Adds a remark that says whether another placement could save more.
