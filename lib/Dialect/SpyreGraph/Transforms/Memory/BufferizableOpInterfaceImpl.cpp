@@ -5,7 +5,7 @@
 #include "Spyre/Dialect/SpyreGraph/Transforms/BufferizableOpInterfaceImpl.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/InitAccess.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
-#include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
@@ -18,8 +18,6 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 namespace {
-
-// What the models of all operations do is compiled once.
 
 bool isElementwise(SpyreOpInterface op, ArrayRef<OpOperand *> operands) {
   if (op.getCombiner() != Combiner::None || op.getIndirectAccess())
@@ -57,9 +55,10 @@ LogicalResult bufferizeOp(Operation *operation, RewriterBase &rewriter,
   return success();
 }
 
-template <typename ConcreteOp>
-struct DeviceOpModel : bufferization::DstBufferizableOpInterfaceExternalModel<
-                           DeviceOpModel<ConcreteOp>, ConcreteOp> {
+/// The model of all operations: one of each would be compiled a hundred times.
+struct DeviceOpModel
+    : bufferization::DstBufferizableOpInterfaceExternalModel<DeviceOpModel,
+                                                             SpyreOpInterface> {
   bool bufferizesToMemoryRead(Operation *operation, OpOperand &operand,
                               const bufferization::AnalysisState &) const {
     auto op = cast<SpyreOpInterface>(operation);
@@ -83,30 +82,15 @@ struct DeviceOpModel : bufferization::DstBufferizableOpInterfaceExternalModel<
   }
 };
 
-template <typename ConcreteOp>
-void attachModel(MLIRContext *context) {
-  if constexpr (ConcreteOp::template hasTrait<SpyreOpInterface::Trait>())
-    ConcreteOp::template attachInterface<DeviceOpModel<ConcreteOp>>(*context);
-}
-
-template <typename... ConcreteOps>
-void attachModels(MLIRContext *context) {
-  (attachModel<ConcreteOps>(context), ...);
-}
-
 } // namespace
 
 void spyre_graph::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, SpyreGraphDialect *) {
-    attachModels<
-#define GET_OP_LIST
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOps.cpp.inc"
-        >(context);
-    attachModels<
-#define GET_OP_LIST
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphBundleOps.cpp.inc"
-        >(context);
+    // getRegisteredOperationsByDialect() does not find all of a dialect.
+    for (RegisteredOperationName name : context->getRegisteredOperations())
+      if (name.hasInterface<SpyreOpInterface>())
+        name.attachInterface<DeviceOpModel>();
   });
   registry.insert<bufferization::BufferizationDialect>();
   bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(
