@@ -72,6 +72,15 @@ static SPYRE_INLINE void forPairs(const T *a, size_t stepA, const T *b,
   }
 }
 
+/// The same in one loop, for what does not vectorise and takes longer than
+/// finding the operands.
+template <class T, class F>
+static SPYRE_INLINE void forSlowPairs(const T *a, size_t stepA, const T *b,
+                                      size_t stepB, size_t n, F f) {
+  for (size_t i = 0; i < n; ++i)
+    f(i, a[i * stepA], b[i * stepB]);
+}
+
 /// Gives all n elements the value of the first: the result of two scalars.
 template <class T>
 static void repeatFirst(T *result, size_t n) {
@@ -242,6 +251,34 @@ static bool divideByOne(IntBinaryOp op, const T *a, T divisor, T *result,
   }
 }
 
+/// Operations whose result depends on the operands' bits alone, not on their
+/// width. Returns false, and does nothing, if the operation is another one.
+template <class T>
+static __attribute__((noinline)) bool
+runBitwise(IntBinaryOp op, const T *a, size_t stepA, const T *b, size_t stepB,
+           T *result, size_t n) {
+  using U = std::make_unsigned_t<T>;
+#define SPYRE_BITWISE(NAME, EXPRESSION)                                        \
+  case IntBinaryOp::NAME:                                                      \
+    forPairs(a, stepA, b, stepB, n,                                            \
+             [&](size_t i, T x, T y) { result[i] = EXPRESSION; });             \
+    return true;
+
+  switch (op) {
+    SPYRE_BITWISE(And, x & y)
+    SPYRE_BITWISE(Or, x | y)
+    SPYRE_BITWISE(Xor, x ^ y)
+    SPYRE_BITWISE(MinS, (x < y ? x : y))
+    SPYRE_BITWISE(MaxS, (x > y ? x : y))
+    // A sign-extended value has the unsigned order of its own width.
+    SPYRE_BITWISE(MinU, (U(x) < U(y) ? x : y))
+    SPYRE_BITWISE(MaxU, (U(x) > U(y) ? x : y))
+  default:
+    return false;
+  }
+#undef SPYRE_BITWISE
+}
+
 template <unsigned Width, class T>
 static unsigned runBinary(IntBinaryOp op, const T *a, size_t stepA, const T *b,
                           size_t stepB, T *result, size_t n) {
@@ -253,37 +290,40 @@ static unsigned runBinary(IntBinaryOp op, const T *a, size_t stepA, const T *b,
   if (Width >= 32 && stepA && !stepB && n > 1 &&
       divideByOne(op, a, *b, result, n))
     return kIntOk;
+  // The signed values of i1 are 0 and -1: the smaller has the larger bit.
+  bool isReversed = Width == 1;
+  IntBinaryOp bitwise = op;
+  if (isReversed && op == IntBinaryOp::MinS)
+    bitwise = IntBinaryOp::MaxS;
+  else if (isReversed && op == IntBinaryOp::MaxS)
+    bitwise = IntBinaryOp::MinS;
+  if (runBitwise(bitwise, a, stepA, b, stepB, result, n))
+    return kIntOk;
   using A = Arithmetic<Width, T>;
   using D = typename A::Direction;
   A unit;
-#define SPYRE_INT(NAME, EXPRESSION)                                            \
+#define SPYRE_INT(LOOP, NAME, EXPRESSION)                                      \
   case IntBinaryOp::NAME:                                                      \
-    forPairs(a, stepA, b, stepB, n,                                            \
-             [&](size_t i, T x, T y) { result[i] = EXPRESSION; });             \
+    LOOP(a, stepA, b, stepB, n,                                                \
+         [&](size_t i, T x, T y) { result[i] = EXPRESSION; });                 \
     break;
 
   switch (op) {
-    SPYRE_INT(Add, unit.add(x, y))
-    SPYRE_INT(Sub, unit.sub(x, y))
-    SPYRE_INT(Mul, unit.mul(x, y))
-    SPYRE_INT(DivS, unit.template divS<D::Truncate>(x, y))
-    SPYRE_INT(DivU, unit.template divU<false>(x, y))
-    SPYRE_INT(FloorDivS, unit.template divS<D::Floor>(x, y))
-    SPYRE_INT(CeilDivS, unit.template divS<D::Ceil>(x, y))
-    SPYRE_INT(CeilDivU, unit.template divU<true>(x, y))
-    SPYRE_INT(RemS, unit.remS(x, y))
-    SPYRE_INT(RemU, unit.remU(x, y))
-    SPYRE_INT(And, x & y)
-    SPYRE_INT(Or, x | y)
-    SPYRE_INT(Xor, x ^ y)
-    SPYRE_INT(Shl, unit.shl(x, y))
-    SPYRE_INT(ShrS, unit.shrS(x, y))
-    SPYRE_INT(ShrU, unit.shrU(x, y))
-    // A sign-extended value has the unsigned order of its own width.
-    SPYRE_INT(MinS, (asSigned<Width>(x) < asSigned<Width>(y) ? x : y))
-    SPYRE_INT(MaxS, (asSigned<Width>(x) > asSigned<Width>(y) ? x : y))
-    SPYRE_INT(MinU, (typename A::U(x) < typename A::U(y) ? x : y))
-    SPYRE_INT(MaxU, (typename A::U(x) > typename A::U(y) ? x : y))
+    SPYRE_INT(forPairs, Add, unit.add(x, y))
+    SPYRE_INT(forPairs, Sub, unit.sub(x, y))
+    SPYRE_INT(forPairs, Mul, unit.mul(x, y))
+    SPYRE_INT(forSlowPairs, DivS, unit.template divS<D::Truncate>(x, y))
+    SPYRE_INT(forSlowPairs, DivU, unit.template divU<false>(x, y))
+    SPYRE_INT(forSlowPairs, FloorDivS, unit.template divS<D::Floor>(x, y))
+    SPYRE_INT(forSlowPairs, CeilDivS, unit.template divS<D::Ceil>(x, y))
+    SPYRE_INT(forSlowPairs, CeilDivU, unit.template divU<true>(x, y))
+    SPYRE_INT(forSlowPairs, RemS, unit.remS(x, y))
+    SPYRE_INT(forSlowPairs, RemU, unit.remU(x, y))
+    SPYRE_INT(forPairs, Shl, unit.shl(x, y))
+    SPYRE_INT(forPairs, ShrS, unit.shrS(x, y))
+    SPYRE_INT(forPairs, ShrU, unit.shrU(x, y))
+  default:
+    break;
   }
 #undef SPYRE_INT
   return unit.finalStatus();
