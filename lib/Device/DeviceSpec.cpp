@@ -356,7 +356,7 @@ std::string DeviceSpec::toJson() const {
     }
     result[info.name] = std::move(entry);
   }
-  return result.dump(2) + "\n";
+  return dumpJson(result) + "\n";
 }
 
 DeviceSpec DeviceSpec::fromJson(const std::string &text,
@@ -381,7 +381,7 @@ DeviceSpec DeviceSpec::fromJson(const std::string &text,
     auto fail = [&, &key = key](const char *expected) {
       std::string found = value.is_structured()
                               ? std::string("an ") + value.type_name()
-                              : value.dump();
+                              : dumpJsonLine(value);
       throw Error(name + ": \"" + key + "\" must be " + expected + ", but is " +
                   found);
     };

@@ -40,6 +40,10 @@ std::string spyre::dumpJson(const Json &json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string spyre::dumpJsonLine(const Json &json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Json &spyre::addMember(Json &object, std::string key, Json value) {
   using Container = Json::object_t::Container;
   auto &members = static_cast<Container &>(object.get_ref<Json::object_t &>());

@@ -10,8 +10,7 @@
 
 #include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Support/Error.h"
-
-#include <nlohmann/json.hpp>
+#include "Spyre/Support/Json.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -91,14 +90,14 @@ static double medianOf(std::vector<double> values) {
 /// The report, after times of the host: the median run, if there were any, and
 /// the timing engine.
 static std::string toJson(const TimingReport &report, const HostTimes &host) {
-  nlohmann::ordered_json json;
+  Json json;
   if (!host.wallSeconds.empty()) {
     json["host_seconds"] = medianOf(host.wallSeconds);
     json["host_cpu_seconds"] = medianOf(host.cpuSeconds);
   }
   json["simulation_seconds"] = host.simulationSeconds;
-  json.update(nlohmann::ordered_json::parse(report.toJson()));
-  return json.dump(2) + "\n";
+  json.update(Json::parse(report.toJson()));
+  return dumpJson(json) + "\n";
 }
 
 namespace {

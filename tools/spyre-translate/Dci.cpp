@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Support/Error.h"
+#include "Spyre/Support/Json.h"
 #include "Spyre/Support/Shape.h"
 #include "Translations.h"
-
-#include <nlohmann/json.hpp>
 
 using namespace spyre;
 
@@ -29,14 +28,14 @@ std::string spyre::printDci(const DciRequest &request) {
   bool toDevice = request.direction == TransferDirection::HostToDevice;
 
   if (request.json) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    Json list = Json::array();
     for (const TransferDescriptor &nest : nests)
       list.push_back({{"sizes", nest.sizes},
                       {"host_strides", nest.hostStrides},
                       {"device_strides", nest.deviceStrides},
                       {"host_offset", nest.hostOffset},
                       {"device_offset", nest.deviceOffset}});
-    nlohmann::ordered_json document = {
+    Json document = {
         {"direction", toDevice ? "host_to_device" : "device_to_host"},
         {"unit", "elements"},
         {"loop_order", "outermost_first"},
@@ -51,7 +50,7 @@ std::string spyre::printDci(const DciRequest &request) {
           {"stride_map", layout.strideMap},
           {"bytes", layout.sizeInBytes()}}},
         {"descriptors", std::move(list)}};
-    return document.dump(2) + "\n";
+    return dumpJson(document) + "\n";
   }
 
   std::string text = std::string("host ") + toString(request.dtype) + " size " +

@@ -59,9 +59,11 @@ std::string appendPath(const std::string &path, size_t index);
 /// for the key, and copies all values whenever it grows.
 Json &addMember(Json &object, std::string key, Json value);
 
-/// The text of a bundle's JSON file: two spaces of indentation, no newline at
-/// the end.
+/// The text of a JSON file: two spaces of indentation, no newline at the end.
+/// nlohmann's dump() would be compiled in each file that calls it.
 std::string dumpJson(const Json &json);
+/// The same in one line.
+std::string dumpJsonLine(const Json &json);
 
 } // namespace spyre
 

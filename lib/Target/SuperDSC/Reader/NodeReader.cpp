@@ -28,7 +28,7 @@ const char *spyre::superdsc::typeName(const Json &value) {
 std::string spyre::superdsc::brief(const Json &value) {
   if (value.is_structured())
     return typeName(value);
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = ::spyre::dumpJsonLine(value);
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
