@@ -57,16 +57,38 @@ func.func @crowded(%q: tensor<1x16x1024x64xf16, #l>, %k: tensor<1x16x1024x64xf16
 
 // -----
 
-// Heads side by side in rows, as a projection makes them. Neighbours share the
-// sums of the scores, and all of them hold the result: the first ones give it to
-// the cores that need whole rows for the softmax.
-// CHECK-LABEL: func.func @two_heads
+// Heads side by side in rows, as projections make them, of a text that goes on.
+// Neighbours share the sums of the scores, and all of them hold the result: the
+// first ones give it to the cores that need whole rows for the softmax.
+// CHECK-LABEL: func.func @two_heads_of_more_keys
 // CHECK-SAME: spyre_graph.pool_size = 0
-// CHECK: spyre_graph.matmul {{.*}} outs(%[[SCORES:[a-z0-9_]+]] : memref<1x2x512x512xf32
+// CHECK: spyre_graph.matmul {{.*}} outs(%[[SCORES:[a-z0-9_]+]] : memref<1x2x384x512xf32
 // CHECK: spyre_graph.reshard ins(%[[SCORES]] :
 // CHECK-SAME: source_division
 // CHECK: spyre_graph.max
 // CHECK-NOT: spyre_graph.reshard
+// CHECK-NOT: placement<pool
+// CHECK: return
+#packed = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#first = affine_map<(b, h, i, j) -> (i, h * 128 + j)>
+#second = affine_map<(b, h, i, j) -> (i, h * 128 + j + 256)>
+func.func @two_heads_of_more_keys(%x: tensor<384x256xf16, #packed>, %y: tensor<512x512xf16, #packed>) -> tensor<1x2x384x128xf16> {
+  %q = spyre_graph.view %x, #first : tensor<384x256xf16, #packed> -> tensor<1x2x384x128xf16>
+  %k = spyre_graph.view %y, #first : tensor<512x512xf16, #packed> -> tensor<1x2x512x128xf16>
+  %v = spyre_graph.view %y, #second : tensor<512x512xf16, #packed> -> tensor<1x2x512x128xf16>
+  %0, %1 = spyre_graph.attention %q, %k, %v {scale = 0.088388347648318433 : f64}
+    : tensor<1x2x384x128xf16>, tensor<1x2x512x128xf16>, tensor<1x2x512x128xf16> -> tensor<1x2x384x128xf16>, tensor<1x2x384xf32>
+  return %0 : tensor<1x2x384x128xf16>
+}
+
+// -----
+
+// Keys of a prompt are computed like its queries: where both are in LX, half the
+// rate of the matrix unit would show, so that sums are whole.
+// CHECK-LABEL: func.func @two_heads
+// CHECK-SAME: spyre_graph.pool_size = 0
+// CHECK: spyre_graph.matmul {{.*}} outs({{.*}} : memref<1x2x512x512xf32
+// CHECK-SAME: division = #spyre_graph.division<splits = [{{[0-9, ]+}}, 1], chunks = [{{[0-9, ]+}}, 128]>
 // CHECK-NOT: placement<pool
 // CHECK: return
 #packed = #spyre_graph.layout<order = [0, 1], SEN169_FP16>

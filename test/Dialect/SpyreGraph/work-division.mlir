@@ -348,3 +348,27 @@ func.func @few_columns(%p: tensor<1x1x512x4096xf16, #l4>, %v: tensor<1x1x4096x12
   %r = spyre_graph.matmul ins(%p, %v : tensor<1x1x512x4096xf16, #l4>, tensor<1x1x4096x128xf16, #l4>) outs(%e : tensor<1x1x512x128xf16, #l4>) -> tensor<1x1x512x128xf16, #l4>
   return %r : tensor<1x1x512x128xf16, #l4>
 }
+
+// -----
+
+#l3 = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+
+// Alone, two slices of K cost less: all wait for device memory. But keys of a
+// prompt are computed like its queries, and from LX half the rate of the matrix
+// unit shows. Of more columns than rows the second factor is a cache: it is loaded,
+// as the first one was where a card measured this (m00632 in benchmarks/card).
+// CHECK-LABEL: func.func @prompt
+// CHECK: division = #spyre_graph.division<splits = [{{[0-9, ]+}}, 1], chunks = [{{[0-9, ]+}}, 128]>
+func.func @prompt(%q: tensor<16x400x128xf16, #l3>, %k: tensor<16x128x400xf16, #l3>) -> tensor<16x400x400xf16, #l3> {
+  %e = tensor.empty() : tensor<16x400x400xf16, #l3>
+  %r = spyre_graph.matmul ins(%q, %k : tensor<16x400x128xf16, #l3>, tensor<16x128x400xf16, #l3>) outs(%e : tensor<16x400x400xf16, #l3>) -> tensor<16x400x400xf16, #l3>
+  return %r : tensor<16x400x400xf16, #l3>
+}
+
+// CHECK-LABEL: func.func @cached
+// CHECK: division = #spyre_graph.division<splits = [2, 8, 1, 2], chunks = [32, 4, 576, 64], order = [3, 0, 1, 2]>
+func.func @cached(%q: tensor<64x32x128xf16, #l3>, %k: tensor<64x128x576xf16, #l3>) -> tensor<64x32x576xf16, #l3> {
+  %e = tensor.empty() : tensor<64x32x576xf16, #l3>
+  %r = spyre_graph.matmul ins(%q, %k : tensor<64x32x128xf16, #l3>, tensor<64x128x576xf16, #l3>) outs(%e : tensor<64x32x576xf16, #l3>) -> tensor<64x32x576xf16, #l3>
+  return %r : tensor<64x32x576xf16, #l3>
+}

@@ -221,22 +221,40 @@ void DivisionSearch::searchAll() {
 /// about the median error of the timing engine for matmuls.
 static constexpr double kEqualPrices = 0.05;
 
+/// Whether the second factor of a product is computed like the first one, not a
+/// weight or a cache: keys and values of a prompt are as many as its queries,
+/// those of a cache are more.
+bool DivisionSearch::isSecondFactorComputed() const {
+  if (!result.isBatchedProduct)
+    return false;
+  auto countElements = [&](unsigned operand) {
+    double elements = 1;
+    for (unsigned dim : operandDims[operand])
+      elements *= static_cast<double>(extents[dim]);
+    return elements;
+  };
+  return countElements(1) <= countElements(0);
+}
+
 /// Time of a candidate among neighbours that leave in LX what they compute: all
 /// operands; of a product the first one and the result, since the second one is
-/// mostly a weight. Where several cores read a part of the first one, it moves
-/// over the ring.
+/// mostly a weight, or of a batched product a cache. Where several cores read a
+/// part of what lies in LX, it moves over the ring.
 double DivisionSearch::getSecondsAmongNeighbours(unsigned number) const {
   if (!result.isDrained)
     return result.getSeconds(number, 0, 0);
   double loadSeconds = 0, moveSeconds = 0;
-  for (unsigned operand = 1; operand + 1 < result.numOperands; ++operand)
-    loadSeconds += result.get(number, operand).seconds;
-  int slicing = result.get(number, 0).slicing;
-  if (slicing == SlicingNumbers::kNone)
-    loadSeconds += result.get(number, 0).seconds;
-  else if (int64_t copies = numbers.getCopies(slicing); copies > 1)
-    moveSeconds = ::spyre::ringShuffleSeconds(
-        result.operandBytes[0] * static_cast<double>(copies), cores, spec);
+  for (unsigned operand = 0; operand + 1 < result.numOperands; ++operand) {
+    const OperandCost &cost = result.get(number, operand);
+    bool isComputed =
+        operand == 0 || (operand == 1 && isSecondFactorComputed());
+    if (!isComputed || cost.slicing == SlicingNumbers::kNone)
+      loadSeconds += cost.seconds;
+    else if (int64_t copies = numbers.getCopies(cost.slicing); copies > 1)
+      moveSeconds += ::spyre::ringShuffleSeconds(
+          result.operandBytes[operand] * static_cast<double>(copies), cores,
+          spec);
+  }
   return result.getSeconds(number, loadSeconds, 0) + moveSeconds;
 }
 

@@ -155,6 +155,7 @@ private:
   void searchReductions();
   std::optional<unsigned> chooseSplitReduction() const;
   unsigned chooseAmongEqualSplits(unsigned alone) const;
+  bool isSecondFactorComputed() const;
   double getSecondsAmongNeighbours(unsigned number) const;
   double getPriceAlone(unsigned number) const;
   double getPriceAmongNeighbours(unsigned number) const;
