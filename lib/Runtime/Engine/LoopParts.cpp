@@ -43,8 +43,8 @@ struct PartedInput {
   /// The first `length` positions of a part.
   void load(int64_t number, int64_t length) {
     sizes[parts.first.dim] = size_t(length);
-    const uint8_t *codes = parts.first.first +
-                           number * parts.distance * int64_t(sizeof(uint16_t));
+    const uint8_t *codes =
+        parts.first.first + number * parts.distance * int64_t(sizeof(uint16_t));
     ptrdiff_t from[kMaxRank];
     std::copy(parts.first.strides, parts.first.strides + rank, from);
     kernels().loadFloat(ElementFormat::DL16,
@@ -117,8 +117,7 @@ bool StructuredLoop::runIntoParts(Core &core, const TileVal &tile) const {
     for (int k = 0; k < nest.numInputs; ++k)
       if (!isParted(size_t(k)))
         nest.base[k] = nest.at(k, start * loop.stride[k]);
-    nest.base[nest.codes] +=
-        number * to->distance * int64_t(sizeof(uint16_t));
+    nest.base[nest.codes] += number * to->distance * int64_t(sizeof(uint16_t));
     for (PartedInput &input : parted) {
       input.load(number, loop.extent);
       nest.base[input.operand] = input.buffer->data();

@@ -4,6 +4,7 @@
 #ifndef SPYRE_LIB_RUNTIME_KERNELS_REDUCE_H
 #define SPYRE_LIB_RUNTIME_KERNELS_REDUCE_H
 
+#include "Spyre/Runtime/Kernels/TileKernels.h"
 #include "Vector.h"
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
@@ -87,6 +88,29 @@ struct MinNumOp {
     return keep ? a : b;
   }
 };
+
+/// Calls f with the operation.
+template <class F>
+SPYRE_INLINE void withReduceOp(ReduceOp op, F f) {
+  switch (op) {
+  case ReduceOp::Sum:
+    return f(SumOp());
+  case ReduceOp::Mul:
+    return f(MulOp());
+  case ReduceOp::Max:
+    return f(MaxOp());
+  case ReduceOp::Min:
+    return f(MinOp());
+  case ReduceOp::MaxNum:
+    return f(MaxNumOp());
+  case ReduceOp::MinNum:
+    return f(MinNumOp());
+  case ReduceOp::MaxWithoutNaN:
+    return f(MaxWithoutNaNOp());
+  case ReduceOp::MinWithoutNaN:
+    return f(MinWithoutNaNOp());
+  }
+}
 
 /// The combination of many vectors.
 template <class Op, bool WatchesNaN = Op::watchesNaN>
