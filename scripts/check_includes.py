@@ -45,6 +45,7 @@ def errors(entry: dict[str, str]) -> str:
         cwd=entry["directory"],
         capture_output=True,
         text=True,
+        errors="replace",
     )
     return result.stderr if result.returncode else ""
 
