@@ -192,6 +192,21 @@ bool spyre::runtime::exceedsCaches(const ViewVal &view) {
   return bytes >= least && bytes < most;
 }
 
+/// A nest that writes the codes of its only result to a tile, from the first
+/// place of a part of it on.
+void StructuredLoop::makeNestInto(Core &core, const TileVal &tile,
+                                  const TileVal::StridedPart &part,
+                                  Nest &nest) const {
+  makeNest(core, nest);
+  nest.codes = nest.numInputs;
+  nest.pastCaches = exceedsCaches(tile.view);
+  nest.base[nest.codes] = const_cast<uint8_t *>(part.first);
+  for (size_t d = 0; d < outputs[0].map.size(); ++d)
+    nest.loops[outputs[0].map[d].terms[0].first].stride[nest.codes] =
+        part.strides[d];
+  setAddresses(core, nest);
+}
+
 bool StructuredLoop::runInto(Core &core, const TileVal &tile,
                              CodeTable *table) const {
   if (outputs[0].elem != Elem::F16 || core.ieee || core.shadow ||
@@ -207,14 +222,7 @@ bool StructuredLoop::runInto(Core &core, const TileVal &tile,
   for (const LoopOperand &in : inputs)
     loadDeferred(core, in); // might lie where the first results are written
   Nest nest;
-  makeNest(core, nest);
-  nest.codes = nest.numInputs;
-  nest.pastCaches = exceedsCaches(tile.view);
-  nest.base[nest.codes] = const_cast<uint8_t *>(part->first);
-  for (size_t d = 0; d < outputs[0].map.size(); ++d)
-    nest.loops[outputs[0].map[d].terms[0].first].stride[nest.codes] =
-        part->strides[d];
-  setAddresses(core, nest);
+  makeNestInto(core, tile, *part, nest);
   runParallel(core, nest);
   return true;
 }

@@ -62,6 +62,7 @@ bool StructuredLoop::runIntoParts(Core &core, const TileVal &tile) const {
     return false;
   int split = outputs[0].map[to->first.dim].terms[0].first;
   std::vector<PartedInput> parted;
+  bool isParted[kMaxOperands] = {};
   for (size_t k = 0; k < inputs.size(); ++k) {
     const LoopOperand &in = inputs[k];
     const TensorVal &t = core.tensors[in.use.slot];
@@ -82,26 +83,15 @@ bool StructuredLoop::runIntoParts(Core &core, const TileVal &tile) const {
       if (dimOf(in, l) == -2)
         return false;
     parted.emplace_back(int(k), *parts, source);
+    isParted[k] = true;
   }
   if (parted.empty())
     return false;
-  auto isParted = [&](size_t k) {
-    return std::any_of(
-        parted.begin(), parted.end(),
-        [&](const PartedInput &input) { return input.operand == int(k); });
-  };
   for (size_t k = 0; k < inputs.size(); ++k)
-    if (!isParted(k))
+    if (!isParted[k])
       loadDeferred(core, inputs[k]);
   Nest whole;
-  makeNest(core, whole);
-  whole.codes = whole.numInputs;
-  whole.pastCaches = exceedsCaches(tile.view);
-  whole.base[whole.codes] = const_cast<uint8_t *>(to->first.first);
-  for (size_t d = 0; d < outputs[0].map.size(); ++d)
-    whole.loops[outputs[0].map[d].terms[0].first].stride[whole.codes] =
-        to->first.strides[d];
-  setAddresses(core, whole);
+  makeNestInto(core, tile, to->first, whole);
   for (PartedInput &input : parted) {
     input.buffer = core.pool->get(input.numElements() * sizeof(float));
     for (int l = 0; l < numLoops; ++l) {
@@ -115,7 +105,7 @@ bool StructuredLoop::runIntoParts(Core &core, const TileVal &tile) const {
     Loop &loop = nest.loops[split];
     loop.extent = std::min(to->first.length, extent - start);
     for (int k = 0; k < nest.numInputs; ++k)
-      if (!isParted(size_t(k)))
+      if (!isParted[k])
         nest.base[k] = nest.at(k, start * loop.stride[k]);
     nest.base[nest.codes] += number * to->distance * int64_t(sizeof(uint16_t));
     for (PartedInput &input : parted) {

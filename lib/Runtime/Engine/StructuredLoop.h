@@ -133,6 +133,8 @@ private:
   bool isFill() const;
   void fill(Core &core) const;
   void makeNest(Core &core, Nest &nest) const;
+  void makeNestInto(Core &core, const TileVal &tile,
+                    const TileVal::StridedPart &part, Nest &nest) const;
   void addStackLoop(Core &core, Nest &nest) const;
   void prepareOutputs(Core &core, Nest &nest) const;
   void setAddresses(Core &core, Nest &nest) const;
