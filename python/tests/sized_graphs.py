@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of programs for many sizes share."""
 
+import plan_bits  # noqa: F401  (sums do not depend on the plan)
 import torch
 from inputs import values
 from numerics import assert_exact, compiled, poison, poisoned

@@ -2,6 +2,7 @@
 """Bundles whose loops run up to a size around files for one: "Route B"."""
 
 import numpy as np
+import plan_bits  # noqa: F401  (sums do not depend on the plan)
 import pytest
 import sdsc_bundles
 from commands import check_written_again, execute, needs_tools, refused, run

@@ -341,6 +341,8 @@ void LoadInstr::runGang(Core *const *cores, int numCores) const {
       continue;
     }
     core.noteLoad(t);
+    if (isFactor)
+      numberValues(*cores[same]->tensors[dst].buffer);
     core.moveTensor(dst, {dst, false}, *cores[same]);
   }
 }

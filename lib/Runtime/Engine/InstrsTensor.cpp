@@ -128,7 +128,7 @@ void ExtractInstr::run(Core &core) const {
 static void ownTensor(Core &core, int dst, TensorUse use, Elem elem) {
   core.materialize(use.slot, elem);
   TensorVal &source = core.tensors[use.slot];
-  if (use.dies && source.buffer->references == 1) {
+  if (use.dies && mayOverwrite(*source.buffer)) {
     if (dst != use.slot)
       core.moveTensor(dst, use);
     return;

@@ -28,6 +28,7 @@ void KeptTiles::keep(const TileVal &tile, Buffer *buffer, size_t sizeInBytes,
     kept.resize(numReads);
   auto [first, end] = tile.hostBytes();
   kept[numReads - 1] = {buffer, first, end};
+  numberValues(*buffer);
   pool.retain(buffer);
   bytes += sizeInBytes;
 }

@@ -89,7 +89,7 @@ void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
     bool needsInit = readsOutput[r] || !coversOutput[r] || nest.points == 0;
     if (needsInit) {
       core.materialize(out.use.slot, out.elem);
-      if (out.use.dies && init.buffer->references == 1) {
+      if (out.use.dies && mayOverwrite(*init.buffer)) {
         core.moveTensor(results[r], out.use);
         continue;
       }
@@ -101,7 +101,7 @@ void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
       continue;
     }
     // The initial value is not used: if its buffer dies here, overwrite it.
-    if (out.use.dies && init.buffer && init.buffer->references == 1) {
+    if (out.use.dies && init.buffer && mayOverwrite(*init.buffer)) {
       core.moveTensor(results[r], out.use);
       core.tensors[results[r]].isPermuted = false;
       continue;
@@ -111,7 +111,7 @@ void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
       for (const LoopOperand &in : inputs) {
         TensorVal &t = core.tensors[in.use.slot];
         if (!in.use.dies || !t.buffer || t.isPermuted ||
-            t.buffer->references != 1 ||
+            !mayOverwrite(*t.buffer) ||
             hostSize(in.elem) != hostSize(out.elem) ||
             t.numElements != init.numElements)
           continue;
@@ -237,7 +237,7 @@ void StructuredLoop::fill(Core &core) const {
   const LoopOperand &out = outputs[0];
   const TensorVal &init = core.tensors[out.use.slot];
   int result = results[0];
-  if (out.use.dies && init.buffer && init.buffer->references == 1) {
+  if (out.use.dies && init.buffer && mayOverwrite(*init.buffer)) {
     core.moveTensor(result, out.use);
     core.tensors[result].isPermuted = false;
   } else {

@@ -433,12 +433,23 @@ private:
 constexpr int64_t kExactProducts = 1024;
 } // namespace
 
-void StructuredLoop::runContraction(Core &, Nest &nest) const {
+/// The version of an input that is read where it is, or 0.
+uint64_t StructuredLoop::versionOf(const Core &core, int input) const {
+  const Buffer *buffer = core.tensors[inputs[input].use.slot].buffer;
+  return buffer ? buffer->version : 0;
+}
+
+void StructuredLoop::runContraction(Core &core, Nest &nest) const {
   const Factor factors[] = {{nest, 0}, {nest, 1}};
   auto [m, n, k, left, right] = takeMatrixLoops(nest);
   constexpr int c = 2;
   const KernelTable &table = kernels();
   bool isFloatSum = isFloat(nest.elem[c]);
+  FactorTraits traits;
+  traits.areHalves =
+      nest.elem[left] == Elem::F16 && nest.elem[right] == Elem::F16;
+  traits.versionA = versionOf(core, left);
+  traits.versionB = versionOf(core, right);
   // Integers are summed in parts, exactly.
   std::vector<float> part(isFloatSum ? 0 : m.extent * n.extent);
   int64_t depth = isFloatSum ? k.extent : kExactProducts;
@@ -451,7 +462,8 @@ void StructuredLoop::runContraction(Core &, Nest &nest) const {
           m.extent, n.extent, k.extent, factors[left].at(odometer.offset[left]),
           m.stride[left], k.stride[left],
           nest.base[right] + odometer.offset[right] * int64_t(sizeof(uint16_t)),
-          k.stride[right], reinterpret_cast<float *>(sums), m.stride[c]);
+          k.stride[right], reinterpret_cast<float *>(sums), m.stride[c],
+          traits);
       continue;
     }
     for (int64_t start = 0; start < k.extent; start += depth) {
@@ -464,7 +476,7 @@ void StructuredLoop::runContraction(Core &, Nest &nest) const {
           factors[right].at(odometer.offset[right] + start * k.stride[right]),
           k.stride[right], n.stride[right],
           isFloatSum ? reinterpret_cast<float *>(sums) : part.data(),
-          isFloatSum ? m.stride[c] : n.extent);
+          isFloatSum ? m.stride[c] : n.extent, traits);
       if (isFloatSum)
         continue;
       for (int64_t row = 0; row < m.extent; ++row)

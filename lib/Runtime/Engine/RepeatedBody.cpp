@@ -426,7 +426,7 @@ bool BodyOfTiles::Iterations::prepare(int64_t low, int64_t by, int64_t first,
     return false;
   for (auto [from, to] : body.carried) {
     const TensorVal &t = core.tensors[to];
-    if (!t.data || t.isPermuted || !t.buffer || t.buffer->references != 1)
+    if (!t.data || t.isPermuted || !t.buffer || !mayOverwrite(*t.buffer))
       return false;
     tiles[to] = Tile{t.numElements, 0, t.data};
   }

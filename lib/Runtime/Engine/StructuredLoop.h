@@ -173,6 +173,7 @@ private:
                    const Loop &rows, const Loop &columns, bool rowWise,
                    float *acc) const;
   void runContraction(Core &core, Nest &nest) const;
+  uint64_t versionOf(const Core &core, int input) const;
   void runArgReduction(Core &core, Nest &nest) const;
   void runGeneral(Core &core, Nest &nest) const;
 };

@@ -4,6 +4,7 @@
 #include "Values.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <sys/mman.h>
 
@@ -38,6 +39,12 @@ static void deallocate(Buffer *buffer) {
     munmap(buffer, bytesOf(buffer->sizeClass));
 }
 
+void spyre::runtime::numberValues(Buffer &buffer) {
+  static std::atomic<uint64_t> last = 0;
+  if (buffer.version == 0)
+    buffer.version = ++last;
+}
+
 Buffer *BufferPool::get(size_t sizeInBytes) {
   if (kExactSizes) {
     void *p = nullptr;
@@ -45,6 +52,7 @@ Buffer *BufferPool::get(size_t sizeInBytes) {
       throw std::bad_alloc();
     Buffer *buffer = new (p) Buffer;
     buffer->references = 1;
+    buffer->version = 0;
     return buffer;
   }
   size_t needed = sizeInBytes + 64;
@@ -67,6 +75,7 @@ Buffer *BufferPool::get(size_t sizeInBytes) {
     buffer->sizeClass = sizeClass;
   }
   buffer->references = 1;
+  buffer->version = 0;
   return buffer;
 }
 

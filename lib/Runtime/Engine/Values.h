@@ -24,8 +24,22 @@ namespace spyre::runtime {
 struct Buffer {
   uint32_t references;
   uint32_t sizeClass;
+  /// A number that no other values have, if they will be read more than once.
+  /// Products keep what they prepare of such a factor. Otherwise 0.
+  uint64_t version;
   uint8_t *data() { return reinterpret_cast<uint8_t *>(this) + 64; }
 };
+
+/// Gives the values of a buffer a version, if they have none.
+void numberValues(Buffer &buffer);
+/// Whether nobody else reads the buffer, so that an instruction may write its
+/// result there. Then its values have no version any more.
+inline bool mayOverwrite(Buffer &buffer) {
+  if (buffer.references != 1)
+    return false;
+  buffer.version = 0;
+  return true;
+}
 
 /// Per-worker free lists of tile buffers; the buffer released last is handed
 /// out first because it is still in the cache.

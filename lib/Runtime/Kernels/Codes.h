@@ -28,15 +28,15 @@ SPYRE_INLINE void fetchAhead(const void *p, ptrdiff_t ahead = kAheadBytes) {
 }
 
 /// How far ahead to fetch codes of rows of `columns`, `stride` elements apart:
-/// as many rows as kAheadBytes hold. Behind the last row there often is the
-/// next tile's first.
+/// as many rows as `bytes` hold. Behind the last row there often is the next
+/// tile's first.
 template <class Code>
-SPYRE_INLINE ptrdiff_t aheadOf(size_t rows, ptrdiff_t stride, size_t columns) {
+SPYRE_INLINE ptrdiff_t aheadOf(size_t rows, ptrdiff_t stride, size_t columns,
+                               ptrdiff_t bytes = kAheadBytes) {
   size_t rowBytes = columns * sizeof(Code);
-  if (rows == 1 || rowBytes == 0 || rowBytes >= size_t(kAheadBytes))
-    return kAheadBytes;
-  return ptrdiff_t(size_t(kAheadBytes) / rowBytes) * stride *
-         ptrdiff_t(sizeof(Code));
+  if (rows == 1 || rowBytes == 0 || rowBytes >= size_t(bytes))
+    return bytes;
+  return ptrdiff_t(size_t(bytes) / rowBytes) * stride * ptrdiff_t(sizeof(Code));
 }
 
 /// Whether rows that are fetched so far ahead would drive each other out of the

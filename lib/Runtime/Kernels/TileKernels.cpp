@@ -23,6 +23,9 @@ const KernelTable *table();
 namespace avx512 {
 const KernelTable *table();
 } // namespace avx512
+namespace amx {
+const KernelTable *table();
+} // namespace amx
 #endif
 
 float reduceIdentity(ReduceOp op) {
@@ -55,10 +58,15 @@ std::vector<const KernelTable *> kernelVariants() {
                  __builtin_cpu_supports("bmi2");
   if (hasAVX2)
     variants.push_back(avx2::table());
-  if (hasAVX2 && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+  bool hasAVX512 = hasAVX2 && __builtin_cpu_supports("avx512f") &&
+                   __builtin_cpu_supports("avx512bw") &&
+                   __builtin_cpu_supports("avx512dq") &&
+                   __builtin_cpu_supports("avx512vl");
+  if (hasAVX512)
     variants.push_back(avx512::table());
+  if (hasAVX512 && __builtin_cpu_supports("amx-tile") &&
+      __builtin_cpu_supports("amx-bf16") && amx::table())
+    variants.push_back(amx::table());
 #endif
   return variants;
 }

@@ -72,7 +72,7 @@
 // RUN: env SPYRE_CPU_CAPABILITY=baseline spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg=2.5 --out-dir %t/base
 // RUN: cmp %t/base/y.npy %t/out/y.npy
 // RUN: env SPYRE_CPU_CAPABILITY=mmx not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg=2.5 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=CAPABILITY
-// CAPABILITY: error: environment variable SPYRE_CPU_CAPABILITY: expected baseline, avx2 or avx512, found 'mmx'
+// CAPABILITY: error: environment variable SPYRE_CPU_CAPABILITY: expected baseline, avx2, avx512 or amx, found 'mmx'
 // RUN: sed 's/SEN169_FP16/IEEE_FP16/' %S/Inputs/format.mlir > %t/format.mlir
 // RUN: not spyre-run %t/format.mlir --arg zeros --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=FORMAT
 // FORMAT: error: argument 'x': arrays of float16 are stored as SEN169_FP16, its layout says IEEE_FP16

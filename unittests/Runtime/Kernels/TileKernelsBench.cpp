@@ -37,7 +37,7 @@ void benchGemm(const KernelTable &k, size_t m, size_t n, size_t depth,
     k.gemm(m, n, depth, a.data(), transposeA ? 1 : ptrdiff_t(depth),
            transposeA ? ptrdiff_t(m) : 1, b.data(),
            transposeB ? 1 : ptrdiff_t(n), transposeB ? ptrdiff_t(depth) : 1,
-           c.data(), ptrdiff_t(n));
+           c.data(), ptrdiff_t(n), {true});
   });
   std::printf("  gemm %4zux%4zux%4zu %s%s %8.1f GFLOP/s\n", m, n, depth,
               transposeA ? "T" : "N", transposeB ? "T" : "N",
@@ -51,7 +51,7 @@ void benchGemmOfCodes(const KernelTable &k, size_t m, size_t depth) {
   std::vector<float> a(m * depth, 1.0f), c(m * n, 0.0f);
   double seconds = bestSeconds([&] {
     k.gemmOfCodes(m, n, depth, a.data(), ptrdiff_t(depth), 1, b.data(),
-                  ptrdiff_t(n), c.data(), ptrdiff_t(n));
+                  ptrdiff_t(n), c.data(), ptrdiff_t(n), {true});
   });
   std::printf("  gemm of codes %zux%zux%zu %8.1f GB/s of codes\n", m, n, depth,
               2e-9 * double(n * depth) / seconds);

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "AmxPacking.h"
+#include "Kernels.h"
+#include "Vector.h"
+
+namespace spyre::runtime::amx {
+
+static SPYRE_INLINE __m512i loadWords(const void *p) {
+  return _mm512_loadu_si512(p);
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of floats
+//===----------------------------------------------------------------------===//
+
+static SPYRE_INLINE __mmask16 findNonFinite(__m512i x) {
+  const __m512i exponent = _mm512_set1_epi32(0x7f800000);
+  return _mm512_cmpeq_epi32_mask(_mm512_and_si512(x, exponent), exponent);
+}
+
+/// The low part of a float, whose high part is its upper 16 bits.
+static SPYRE_INLINE __m512i lowPart(__m512i x) {
+  __m512i high = _mm512_and_si512(x, _mm512_set1_epi32(int(0xffff0000)));
+  return _mm512_castps_si512(
+      _mm512_sub_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(high)));
+}
+
+/// The upper halves of 32 floats.
+static SPYRE_INLINE __m512i upperHalves(__m512i first, __m512i second) {
+  alignas(64) static constexpr uint16_t odd[32] = {
+      1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+      33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+  return _mm512_permutex2var_epi16(first, loadWords(odd), second);
+}
+
+/// Upper halves of floats in pairs: first, second, of each lane.
+static SPYRE_INLINE __m512i pairUpperHalves(__m512i first, __m512i second) {
+  return _mm512_or_si512(
+      _mm512_srli_epi32(first, 16),
+      _mm512_and_si512(second, _mm512_set1_epi32(int(0xffff0000))));
+}
+
+/// Packs 16 rows of 32 values of A. Values that are not finite become 0.
+/// Returns whether there are any, by row.
+static uint16_t packTileOfA(const float *a, ptrdiff_t rowStride, uint8_t *high,
+                            uint8_t *low) {
+  uint16_t nonFinite = 0;
+  for (size_t row = 0; row < kTile; ++row, a += rowStride) {
+    __m512i first = loadWords(a), second = loadWords(a + kTile);
+    __mmask16 isFirst = findNonFinite(first), isSecond = findNonFinite(second);
+    if (__builtin_expect((isFirst | isSecond) != 0, 0)) {
+      nonFinite |= uint16_t(1 << row);
+      first = _mm512_mask_mov_epi32(first, isFirst, _mm512_setzero_si512());
+      second = _mm512_mask_mov_epi32(second, isSecond, _mm512_setzero_si512());
+    }
+    _mm512_store_si512(high + row * kTileRowBytes, upperHalves(first, second));
+    _mm512_store_si512(low + row * kTileRowBytes,
+                       upperHalves(lowPart(first), lowPart(second)));
+  }
+  return nonFinite;
+}
+
+/// Packs 32 rows of 16 values of B, as packTileOfA(), by column.
+static uint16_t packTileOfB(const float *b, ptrdiff_t rowStride, uint8_t *high,
+                            uint8_t *low) {
+  __mmask16 nonFinite = 0;
+  for (size_t pair = 0; pair < kTile; ++pair, b += 2 * rowStride) {
+    __m512i first = loadWords(b), second = loadWords(b + rowStride);
+    __mmask16 isFirst = findNonFinite(first), isSecond = findNonFinite(second);
+    if (__builtin_expect((isFirst | isSecond) != 0, 0)) {
+      nonFinite |= isFirst | isSecond;
+      first = _mm512_mask_mov_epi32(first, isFirst, _mm512_setzero_si512());
+      second = _mm512_mask_mov_epi32(second, isSecond, _mm512_setzero_si512());
+    }
+    _mm512_store_si512(high + pair * kTileRowBytes,
+                       pairUpperHalves(first, second));
+    _mm512_store_si512(low + pair * kTileRowBytes,
+                       pairUpperHalves(lowPart(first), lowPart(second)));
+  }
+  return nonFinite;
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of DL16 codes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// bf16 parts of 32 codes.
+struct Parts {
+  __m512i high, low;
+};
+} // namespace
+
+/// A code has 6 bits of exponent, bias 31, and 9 bits of fraction. The high
+/// part has 7 of them, and the low part is one of the four numbers that the
+/// other two bits are.
+static SPYRE_INLINE Parts partsOf(__m512i codes) {
+  // To be taken from the exponent of the high part, 128 times; of a fraction
+  // of 3 the low part has one bit itself.
+  constexpr int16_t one = 9 * 128, two = 8 * 128, three = two - 64;
+  const __m512i distance = _mm512_set4_epi32(three << 16 | two, one << 16,
+                                             three << 16 | two, one << 16);
+  const __m512i sign = _mm512_set1_epi16(int16_t(0x8000));
+  const __m512i magnitude = _mm512_andnot_si512(sign, codes);
+  // The difference of the two biases, 96.
+  __m512i high = _mm512_maskz_add_epi16(
+      _mm512_test_epi16_mask(magnitude, magnitude),
+      _mm512_srli_epi16(magnitude, 2), _mm512_set1_epi16(96 * 128));
+  high = _mm512_or_si512(high, _mm512_and_si512(codes, sign));
+  __m512i low = _mm512_maskz_sub_epi16(
+      _mm512_test_epi16_mask(codes, _mm512_set1_epi16(3)),
+      _mm512_and_si512(high, _mm512_set1_epi16(int16_t(0xff80))),
+      _mm512_permutexvar_epi16(codes, distance));
+  return {high, low};
+}
+
+/// Stores two rows of 32 columns as pairs, in two tiles.
+static SPYRE_INLINE void storePairs(__m512i first, __m512i second,
+                                    uint8_t *tile) {
+  alignas(64) static constexpr uint16_t pairs[32] = {
+      0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+      8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+  __m512i index = loadWords(pairs);
+  _mm512_store_si512(tile, _mm512_permutex2var_epi16(first, index, second));
+  index = _mm512_add_epi16(index, _mm512_set1_epi16(16));
+  _mm512_store_si512(tile + kTileBytes,
+                     _mm512_permutex2var_epi16(first, index, second));
+}
+
+/// The parts of as many of 32 codes as `columns` has bits. Infinities become 0,
+/// and are added to `infinities`, by column.
+static SPYRE_INLINE Parts partsOf(const uint16_t *codes, __mmask32 columns,
+                                  uint32_t &infinities) {
+  const __m512i infinity = _mm512_set1_epi16(0x7fff);
+  __m512i row = _mm512_maskz_loadu_epi16(columns, codes);
+  __mmask32 found =
+      _mm512_cmpeq_epi16_mask(_mm512_and_si512(row, infinity), infinity);
+  if (__builtin_expect(found != 0, 0)) {
+    infinities |= found;
+    row = _mm512_mask_mov_epi16(row, found, _mm512_setzero_si512());
+  }
+  return partsOf(row);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+void copyPadded(const Floats &source, size_t rows, size_t columns,
+                float *target) {
+  if (rows < kBlockLines || columns < kBlockLines)
+    __builtin_memset(target, 0, kBlockLines * kBlockLines * sizeof(float));
+  const ptrdiff_t dense[] = {ptrdiff_t(kBlockLines), 1};
+  const ptrdiff_t strides[] = {source.rowStride, source.columnStride};
+  const size_t shape[] = {rows, columns};
+  avx512::table()->copyFloat(target, dense, source.values, strides, shape, 2);
+}
+
+/// Packs up to 32 rows of A, or columns of B. Returns which have values that
+/// are not finite.
+template <bool IsA>
+static uint32_t packBlock(const Floats &factor, size_t lines, size_t depth,
+                          uint8_t *block) {
+  alignas(64) float copy[kBlockLines * kBlockLines];
+  uint32_t nonFinite = 0;
+  for (size_t k = 0; k < depth; k += kTileDepth, block += kStepBytes) {
+    Floats part = IsA ? factor.from(0, k) : factor.from(k, 0);
+    size_t partDepth = atMost(kTileDepth, depth - k);
+    if (part.columnStride != 1 || lines < kBlockLines ||
+        partDepth < kTileDepth) {
+      copyPadded(part, IsA ? lines : partDepth, IsA ? partDepth : lines, copy);
+      part = {copy, ptrdiff_t(kBlockLines), 1};
+    }
+    for (size_t line = 0; line < lines; line += kTile) {
+      const Floats tile = IsA ? part.from(line, 0) : part.from(0, line);
+      uint8_t *high = block + line / kTile * kTileBytes;
+      uint32_t found = (IsA ? packTileOfA : packTileOfB)(
+          tile.values, tile.rowStride, high, high + 2 * kTileBytes);
+      nonFinite |= found << line;
+    }
+  }
+  return nonFinite;
+}
+
+void packRows(const Floats &a, size_t rows, size_t depth, uint8_t *blocks,
+              uint32_t *nonFinite) {
+  for (size_t i = 0; i < rows; i += kBlockLines, blocks += blockBytes(depth))
+    *nonFinite++ = packBlock<true>(a.from(i, 0), atMost(kBlockLines, rows - i),
+                                   depth, blocks);
+}
+
+void packColumns(const Floats &b, size_t columns, size_t depth, uint8_t *blocks,
+                 uint32_t *nonFinite) {
+  for (size_t j = 0; j < columns; j += kBlockLines, blocks += blockBytes(depth))
+    *nonFinite++ = packBlock<false>(
+        b.from(0, j), atMost(kBlockLines, columns - j), depth, blocks);
+}
+
+// A row of all blocks after another: where rows lie far apart, memory is faster
+// so.
+void packColumns(const Codes &b, size_t columns, size_t depth, uint8_t *blocks,
+                 uint32_t *infinities) {
+  const size_t bytes = blockBytes(depth);
+  for (size_t j = 0; j < columns; j += kBlockLines)
+    infinities[j / kBlockLines] = 0;
+  for (size_t k = 0; k < numSteps(depth) * kTileDepth; k += 2) {
+    uint8_t *target = blocks + k / kTileDepth * kStepBytes +
+                      k % kTileDepth / 2 * kTileRowBytes;
+    for (size_t j = 0; j < columns; j += kBlockLines, target += bytes) {
+      size_t count = atMost(kBlockLines, columns - j);
+      auto mask = __mmask32(~uint64_t(0) >> (64 - count));
+      uint32_t &found = infinities[j / kBlockLines];
+      const Parts zero = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+      Parts first = zero, second = zero;
+      if (k < depth)
+        first = partsOf(b.from(k, j).codes, mask, found);
+      if (k + 1 < depth)
+        second = partsOf(b.from(k + 1, j).codes, mask, found);
+      storePairs(first.high, second.high, target);
+      storePairs(first.low, second.low, target + 2 * kTileBytes);
+    }
+  }
+}
+
+} // namespace spyre::runtime::amx

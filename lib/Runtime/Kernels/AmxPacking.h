@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- AmxPacking.h - Factors as tiles of bf16 ------------------*- C++ -*-===//
+//
+// A number of at most 16 significant bits is the sum of two bf16 numbers, its
+// high and its low part.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_RUNTIME_KERNELS_AMXPACKING_H
+#define SPYRE_LIB_RUNTIME_KERNELS_AMXPACKING_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace spyre::runtime {
+struct KernelTable;
+
+namespace avx512 {
+const KernelTable *table();
+} // namespace avx512
+
+namespace amx {
+
+// Tiles: rows and columns of C, k of a factor.
+constexpr size_t kTile = 16;
+constexpr size_t kTileDepth = 32;
+constexpr size_t kTileBytes = 1024;
+constexpr size_t kTileRowBytes = 64;
+
+// What is multiplied at a time: two by two tiles of C. For each 32 k a block of
+// a factor has the high parts of its two tiles, then the low ones.
+constexpr size_t kBlockLines = 2 * kTile;
+constexpr size_t kStepBytes = 4 * kTileBytes;
+
+// So many rows, columns and k are multiplied at a time: parts of two factors of
+// 512 KiB each, which are in the second-level cache meanwhile.
+constexpr size_t kMaxBlocks = 8;
+constexpr size_t kMaxLines = kMaxBlocks * kBlockLines;
+constexpr size_t kMaxDepth = 16 * kTileDepth;
+
+/// A factor of floats.
+struct Floats {
+  const float *values;
+  ptrdiff_t rowStride, columnStride;
+
+  Floats from(size_t row, size_t column) const {
+    return {values + ptrdiff_t(row) * rowStride +
+                ptrdiff_t(column) * columnStride,
+            rowStride, columnStride};
+  }
+};
+
+/// A factor of DL16 codes whose columns are dense.
+struct Codes {
+  const uint16_t *codes;
+  ptrdiff_t rowStride;
+
+  Codes from(size_t row, size_t column) const {
+    return {codes + ptrdiff_t(row) * rowStride + column, rowStride};
+  }
+};
+
+constexpr size_t atMost(size_t limit, size_t n) {
+  return n < limit ? n : limit;
+}
+
+constexpr size_t numSteps(size_t depth) {
+  return (depth + kTileDepth - 1) / kTileDepth;
+}
+constexpr size_t blockBytes(size_t depth) {
+  return numSteps(depth) * kStepBytes;
+}
+
+/// As many rows and columns of `source` as asked for, up to 32 by 32, zeros
+/// behind them.
+void copyPadded(const Floats &source, size_t rows, size_t columns,
+                float *target);
+
+// They pack so many rows of A or columns of B, at most kMaxLines, in blocks of
+// blockBytes(depth). Values that are not finite become 0; which lines have some
+// is a bit of each in a number per block.
+
+void packRows(const Floats &a, size_t rows, size_t depth, uint8_t *blocks,
+              uint32_t *nonFinite);
+void packColumns(const Floats &b, size_t columns, size_t depth, uint8_t *blocks,
+                 uint32_t *nonFinite);
+void packColumns(const Codes &b, size_t columns, size_t depth, uint8_t *blocks,
+                 uint32_t *nonFinite);
+
+} // namespace amx
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_KERNELS_AMXPACKING_H
