@@ -17,7 +17,7 @@
 #include "Kernels.h"
 #include "Vector.h"
 
-#include <cstdlib>
+#include <new>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -189,10 +189,11 @@ struct Part {
 /// Parts of one factor that a thread has packed, as many as there is room for.
 class PackedFactor {
 public:
-  PackedFactor() = default;
+  /// With room for so many of the largest parts.
+  explicit PackedFactor(size_t room) : capacity(room * kMaxPartBytes) {}
   PackedFactor(const PackedFactor &) = delete;
   PackedFactor &operator=(const PackedFactor &) = delete;
-  ~PackedFactor() { free(memory); }
+  ~PackedFactor() { ::operator delete(memory, kPage); }
 
   /// The part as it is packed, or packed by `pack`, which is called with it. It
   /// stays until the next call.
@@ -203,13 +204,10 @@ public:
         return parts[i];
     size_t bytes = wanted.numBlocks() * blockBytes(wanted.depth);
     forgetUnversioned();
-    if (numParts == kMaxParts || used + bytes > kBytes)
+    if (numParts == kMaxParts || used + bytes > capacity)
       numParts = used = 0;
-    if (!memory) {
-      memory = static_cast<uint8_t *>(aligned_alloc(kPageBytes, kBytes));
-      if (!memory)
-        __builtin_trap();
-    }
+    if (!memory)
+      memory = static_cast<uint8_t *>(::operator new(capacity, kPage));
     Part &part = parts[numParts++];
     part = wanted;
     part.packed = memory + used;
@@ -227,15 +225,18 @@ public:
 
 private:
   static constexpr size_t kMaxParts = 32;
-  static constexpr size_t kBytes = 8 * kMaxBlocks * blockBytes(kMaxDepth);
-  static constexpr size_t kPageBytes = 4096;
+  static constexpr size_t kMaxPartBytes = kMaxBlocks * blockBytes(kMaxDepth);
+  static constexpr std::align_val_t kPage{4096};
+  const size_t capacity;
   uint8_t *memory = nullptr;
   size_t used = 0, numParts = 0;
   Part parts[kMaxParts];
 };
 
+/// Each core of a group often has rows of its own, for all iterations of a
+/// loop, but columns are the same for all cores.
 struct PackedFactors {
-  PackedFactor a, b;
+  PackedFactor a{8}, b{2};
 };
 } // namespace
 
