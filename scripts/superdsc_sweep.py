@@ -29,6 +29,7 @@ BUILD = Path(os.environ.get("SPYRE_BUILD_DIR", ROOT / "build"))
 sys.path.insert(0, str(ROOT / "python" / "tests"))
 
 import commands  # noqa: E402
+import plan_bits  # noqa: E402, F401  (pieces of the two formats may differ in rows)
 import planned_formats  # noqa: E402
 
 commands.TIMEOUT = 3600
