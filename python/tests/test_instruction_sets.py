@@ -2,8 +2,9 @@
 """The tile kernels of every instruction set compute the same bits.
 
 Those of ``baseline`` have no fused multiply-add (see ``TileKernels.h``), and ``amx``
-sums products in another order, so theirs are compared where every rounding is exact. ``SPYRE_RANDOM_PROGRAMS=2000
-SPYRE_RANDOM_SEED=1`` runs that many programs from that seed on.
+sums products in another order, so theirs are compared where every rounding is exact.
+``SPYRE_RANDOM_PROGRAMS=2000 SPYRE_RANDOM_SEED=1`` runs that many programs from that
+seed on.
 """
 
 import os

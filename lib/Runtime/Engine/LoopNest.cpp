@@ -111,9 +111,8 @@ void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
       for (const LoopOperand &in : inputs) {
         TensorVal &t = core.tensors[in.use.slot];
         if (!in.use.dies || !t.buffer || t.isPermuted ||
-            !mayOverwrite(*t.buffer) ||
             hostSize(in.elem) != hostSize(out.elem) ||
-            t.numElements != init.numElements)
+            t.numElements != init.numElements || !mayOverwrite(*t.buffer))
           continue;
         bool sameMap = in.map.size() == out.map.size();
         for (size_t d = 0; sameMap && d < in.map.size(); ++d)

@@ -13,10 +13,32 @@ static SPYRE_INLINE __m512i loadWords(const void *p) {
 // Parts of floats
 //===----------------------------------------------------------------------===//
 
-static SPYRE_INLINE __mmask16 findNonFinite(__m512i x) {
-  const __m512i exponent = _mm512_set1_epi32(0x7f800000);
-  return _mm512_cmpeq_epi32_mask(_mm512_and_si512(x, exponent), exponent);
-}
+namespace {
+/// 16 floats from each of two places. Those that are not finite are zero.
+struct TwoVectors {
+  __m512i first, second;
+  __mmask16 nonFiniteInFirst, nonFiniteInSecond;
+
+  SPYRE_INLINE TwoVectors(const float *p, const float *q)
+      : first(loadWords(p)), second(loadWords(q)),
+        nonFiniteInFirst(findNonFinite(first)),
+        nonFiniteInSecond(findNonFinite(second)) {
+    if (__builtin_expect(hasNonFinite(), 0)) {
+      first = _mm512_maskz_mov_epi32(__mmask16(~nonFiniteInFirst), first);
+      second = _mm512_maskz_mov_epi32(__mmask16(~nonFiniteInSecond), second);
+    }
+  }
+  SPYRE_INLINE bool hasNonFinite() const {
+    return (nonFiniteInFirst | nonFiniteInSecond) != 0;
+  }
+
+private:
+  static SPYRE_INLINE __mmask16 findNonFinite(__m512i x) {
+    const __m512i exponent = _mm512_set1_epi32(0x7f800000);
+    return _mm512_cmpeq_epi32_mask(_mm512_and_si512(x, exponent), exponent);
+  }
+};
+} // namespace
 
 /// The low part of a float, whose high part is its upper 16 bits.
 static SPYRE_INLINE __m512i lowPart(__m512i x) {
@@ -46,16 +68,12 @@ static uint16_t packTileOfA(const float *a, ptrdiff_t rowStride, uint8_t *high,
                             uint8_t *low) {
   uint16_t nonFinite = 0;
   for (size_t row = 0; row < kTile; ++row, a += rowStride) {
-    __m512i first = loadWords(a), second = loadWords(a + kTile);
-    __mmask16 isFirst = findNonFinite(first), isSecond = findNonFinite(second);
-    if (__builtin_expect((isFirst | isSecond) != 0, 0)) {
-      nonFinite |= uint16_t(1 << row);
-      first = _mm512_mask_mov_epi32(first, isFirst, _mm512_setzero_si512());
-      second = _mm512_mask_mov_epi32(second, isSecond, _mm512_setzero_si512());
-    }
-    _mm512_store_si512(high + row * kTileRowBytes, upperHalves(first, second));
+    const TwoVectors x(a, a + kTile);
+    nonFinite |= uint16_t(x.hasNonFinite() << row);
+    _mm512_store_si512(high + row * kTileRowBytes,
+                       upperHalves(x.first, x.second));
     _mm512_store_si512(low + row * kTileRowBytes,
-                       upperHalves(lowPart(first), lowPart(second)));
+                       upperHalves(lowPart(x.first), lowPart(x.second)));
   }
   return nonFinite;
 }
@@ -63,19 +81,14 @@ static uint16_t packTileOfA(const float *a, ptrdiff_t rowStride, uint8_t *high,
 /// Packs 32 rows of 16 values of B, as packTileOfA(), by column.
 static uint16_t packTileOfB(const float *b, ptrdiff_t rowStride, uint8_t *high,
                             uint8_t *low) {
-  __mmask16 nonFinite = 0;
+  uint16_t nonFinite = 0;
   for (size_t pair = 0; pair < kTile; ++pair, b += 2 * rowStride) {
-    __m512i first = loadWords(b), second = loadWords(b + rowStride);
-    __mmask16 isFirst = findNonFinite(first), isSecond = findNonFinite(second);
-    if (__builtin_expect((isFirst | isSecond) != 0, 0)) {
-      nonFinite |= isFirst | isSecond;
-      first = _mm512_mask_mov_epi32(first, isFirst, _mm512_setzero_si512());
-      second = _mm512_mask_mov_epi32(second, isSecond, _mm512_setzero_si512());
-    }
+    const TwoVectors x(b, b + rowStride);
+    nonFinite |= x.nonFiniteInFirst | x.nonFiniteInSecond;
     _mm512_store_si512(high + pair * kTileRowBytes,
-                       pairUpperHalves(first, second));
+                       pairUpperHalves(x.first, x.second));
     _mm512_store_si512(low + pair * kTileRowBytes,
-                       pairUpperHalves(lowPart(first), lowPart(second)));
+                       pairUpperHalves(lowPart(x.first), lowPart(x.second)));
   }
   return nonFinite;
 }
