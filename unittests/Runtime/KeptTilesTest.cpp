@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Engine/KeptTiles.h"
 #include "ReplaceAll.h"
+#include "Spyre/Runtime/Kernels/TileKernels.h"
 #include "Spyre/Runtime/Loader/LoaderFile.h"
 
 #include "gtest/gtest.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ struct Product {
   int rows = 4, depth = 16;
   int step = 8, tile = 4; ///< elements of a row in a tile of A, and of B
   int cores = 1;
+  /// Of A, B and C; sums are fp32.
+  bool areHalves = false;
   int columns() const { return 3 * tile; }
   /// Columns of a core.
   const char *last = "affine_map<(core) -> (COLUMNS)>";
@@ -52,18 +56,19 @@ func.func @product(%a: index, %b: index, %c: index) attributes {grid = [CORES]} 
     %end = END
     %sum = scf.for %k = %c0 to %end step %step iter_args(%before = %none) -> (tensor<ROWSxTILExf32>) {
       %column = PLACE
-      %av = ktdp.construct_memory_view %a, sizes: [ROWS, DEPTH], strides: [DEPTH, 1] {coordinate_set = #a, memory_space = #ktdp.memory_space<global>} : memref<ROWSxDEPTHxf32>
-      %at = ktdp.construct_access_tile %av[%c0, %column] {access_tile_set = #at, access_tile_order = #id} : memref<ROWSxDEPTHxf32> -> !ktdp.access_tile<ROWSxSTEPxindex>
-      %bv = ktdp.construct_memory_view %b, sizes: [DEPTH, COLUMNS], strides: [COLUMNS, 1] {coordinate_set = #b, memory_space = #ktdp.memory_space<global>} : memref<DEPTHxCOLUMNSxf32>
-      %bt = ktdp.construct_access_tile %bv[%k, %n] {access_tile_set = #bt, access_tile_order = #id} : memref<DEPTHxCOLUMNSxf32> -> !ktdp.access_tile<STEPxTILExindex>
-      %left = ktdp.load %at : !ktdp.access_tile<ROWSxSTEPxindex> -> tensor<ROWSxSTEPxf32>
-      %right = ktdp.load %bt : !ktdp.access_tile<STEPxTILExindex> -> tensor<STEPxTILExf32>
-      %after = linalg.matmul ins(%left, %right : tensor<ROWSxSTEPxf32>, tensor<STEPxTILExf32>) outs(%before : tensor<ROWSxTILExf32>) -> tensor<ROWSxTILExf32>
+      %av = ktdp.construct_memory_view %a, sizes: [ROWS, DEPTH], strides: [DEPTH, 1] {coordinate_set = #a, memory_space = #ktdp.memory_space<global>} : memref<ROWSxDEPTHxELEMENT>
+      %at = ktdp.construct_access_tile %av[%c0, %column] {access_tile_set = #at, access_tile_order = #id} : memref<ROWSxDEPTHxELEMENT> -> !ktdp.access_tile<ROWSxSTEPxindex>
+      %bv = ktdp.construct_memory_view %b, sizes: [DEPTH, COLUMNS], strides: [COLUMNS, 1] {coordinate_set = #b, memory_space = #ktdp.memory_space<global>} : memref<DEPTHxCOLUMNSxELEMENT>
+      %bt = ktdp.construct_access_tile %bv[%k, %n] {access_tile_set = #bt, access_tile_order = #id} : memref<DEPTHxCOLUMNSxELEMENT> -> !ktdp.access_tile<STEPxTILExindex>
+      %left = ktdp.load %at : !ktdp.access_tile<ROWSxSTEPxindex> -> tensor<ROWSxSTEPxELEMENT>
+      %right = ktdp.load %bt : !ktdp.access_tile<STEPxTILExindex> -> tensor<STEPxTILExELEMENT>
+      %after = linalg.matmul ins(%left, %right : tensor<ROWSxSTEPxELEMENT>, tensor<STEPxTILExELEMENT>) outs(%before : tensor<ROWSxTILExf32>) -> tensor<ROWSxTILExf32>
       scf.yield %after : tensor<ROWSxTILExf32>
     }
-    %cv = ktdp.construct_memory_view %place, sizes: [ROWS, COLUMNS], strides: [COLUMNS, 1] {coordinate_set = #c, memory_space = #ktdp.memory_space<global>} : memref<ROWSxCOLUMNSxf32>
-    %ct = ktdp.construct_access_tile %cv[%c0, %n] {access_tile_set = #ct, access_tile_order = #id} : memref<ROWSxCOLUMNSxf32> -> !ktdp.access_tile<ROWSxTILExindex>
-    ktdp.store %sum, %ct : tensor<ROWSxTILExf32>, !ktdp.access_tile<ROWSxTILExindex>
+    %cv = ktdp.construct_memory_view %place, sizes: [ROWS, COLUMNS], strides: [COLUMNS, 1] {coordinate_set = #c, memory_space = #ktdp.memory_space<global>} : memref<ROWSxCOLUMNSxELEMENT>
+    %ct = ktdp.construct_access_tile %cv[%c0, %n] {access_tile_set = #ct, access_tile_order = #id} : memref<ROWSxCOLUMNSxELEMENT> -> !ktdp.access_tile<ROWSxTILExindex>
+    STORED
+    ktdp.store %stored, %ct : tensor<ROWSxTILExELEMENT>, !ktdp.access_tile<ROWSxTILExindex>
   }
   return
 }
@@ -75,6 +80,13 @@ func.func @main(%a: index, %b: index, %c: index) {
   auto replace = [&](const std::string &from, const std::string &to) {
     replaceAll(text, from, to);
   };
+  const std::string sums = "tensor<ROWSxTILExf32>";
+  replace("STORED",
+          product.areHalves
+              ? "%stored = arith.truncf %sum : " + sums +
+                    " to tensor<ROWSxTILExf16>"
+              : "%stored = tensor.cast %sum : " + sums + " to " + sums);
+  replace("ELEMENT", product.areHalves ? "f16" : "f32");
   replace("LAST", product.last);
   replace("END", product.end);
   replace("PLACE", product.place);
@@ -214,4 +226,165 @@ TEST_F(KeptTilesTest, KeepsNoMoreThanThereIsRoomFor) {
   int64_t c = makeFilled(48 * 36);
   EXPECT_EQ(run(product, a, b, c), 4);
   expectProduct(product, a, b, c, 36);
+}
+
+namespace {
+/// The same with DL16: products of matrices whose codes may be read where they
+/// are (KernelTable::gemmOfHalves).
+class KeptCodesTest : public testing::TestWithParam<int> {
+protected:
+  KeptCodesTest() : memory(64 << 20) {
+    product.areHalves = true;
+    product.rows = GetParam();
+    product.depth = 96;
+    product.step = 48;
+    product.tile = 20;
+  }
+
+  size_t sizeOfA() const { return size_t(product.rows * product.depth); }
+  size_t sizeOfB() const { return size_t(product.depth * product.columns()); }
+  size_t sizeOfC() const { return size_t(product.rows * product.columns()); }
+  int64_t allocate(size_t count) {
+    return int64_t(memory.allocate(uint64_t(count) * 2)) / 2;
+  }
+  /// Mostly zeros, so that sums of stored sums stay exact.
+  static std::vector<float> makeValues(size_t count, size_t seed) {
+    std::vector<float> values(count);
+    for (size_t i = 0; i < count; ++i)
+      values[i] = (i * 7 + seed) % 11 < 3 ? float((i + seed) % 3) - 1 : 0;
+    return values;
+  }
+  void write(int64_t element, const std::vector<float> &values) {
+    kernels().storeFloatRun(ElementFormat::DL16, values.data(),
+                            memory.at(uint64_t(element) * 2), values.size());
+  }
+  std::vector<float> read(int64_t element, size_t count) {
+    std::vector<float> values(count);
+    kernels().loadFloatRun(ElementFormat::DL16,
+                           memory.at(uint64_t(element) * 2), values.data(),
+                           count);
+    return values;
+  }
+  void run(int64_t a, int64_t b, int64_t c) {
+    loadProgramBytes(textOf(product), {}, "product.mlir")
+        ->run(memory, {a, b, c}, {});
+  }
+  /// Writes a tile of C, of the columns from `n` on, as the program does.
+  void multiply(const float *a, const float *b, float *c, int n) const {
+    std::vector<float> sums(size_t(product.rows * product.tile));
+    for (int row = 0; row < product.rows; ++row)
+      for (int column = 0; column < product.tile; ++column)
+        for (int k = 0; k < product.depth; ++k)
+          sums[size_t(row * product.tile + column)] +=
+              a[row * product.depth + k] *
+              b[k * product.columns() + n + column];
+    for (int row = 0; row < product.rows; ++row)
+      for (int column = 0; column < product.tile; ++column)
+        c[row * product.columns() + n + column] =
+            sums[size_t(row * product.tile + column)];
+  }
+
+  DeviceMemory memory;
+  Product product;
+};
+} // namespace
+
+TEST_P(KeptCodesTest, WhatIsStoredIsReadAgain) {
+  const size_t size = sizeOfA() + sizeOfC();
+  // C lies behind A, or on its last elements, or on all of them.
+  for (size_t distance : {sizeOfA(), sizeOfA() - 1, sizeOfA() / 2, size_t(0)}) {
+    int64_t a = allocate(size), b = allocate(sizeOfB());
+    std::vector<float> expected = makeValues(size, distance);
+    const std::vector<float> factor = makeValues(sizeOfB(), 5);
+    write(a, expected);
+    write(b, factor);
+    // A second run may not find anything of the first.
+    for (int i = 0; i < 2; ++i) {
+      run(a, b, a + int64_t(distance));
+      for (int n = 0; n < product.columns(); n += product.tile)
+        multiply(expected.data(), factor.data(), expected.data() + distance, n);
+      ASSERT_EQ(read(a, size), expected) << distance << ", run " << i;
+    }
+  }
+}
+
+TEST_P(KeptCodesTest, CoresOfAGangReadTheSameCodes) {
+  product.cores = 4;
+  int64_t a = allocate(sizeOfA()), b = allocate(sizeOfB());
+  int64_t c = allocate(4 * sizeOfC());
+  for (size_t seed : {1, 2}) {
+    const std::vector<float> left = makeValues(sizeOfA(), seed);
+    const std::vector<float> right = makeValues(sizeOfB(), 3 * seed);
+    write(a, left);
+    write(b, right);
+    run(a, b, c);
+    std::vector<float> expected(sizeOfC());
+    for (int n = 0; n < product.columns(); n += product.tile)
+      multiply(left.data(), right.data(), expected.data(), n);
+    for (int core = 0; core < 4; ++core)
+      ASSERT_EQ(read(c + int64_t(core * sizeOfC()), sizeOfC()), expected)
+          << core;
+  }
+}
+
+// Fewer rows than gemmOfHalves() takes, as many, and some blocks of rows.
+INSTANTIATE_TEST_SUITE_P(Rows, KeptCodesTest, testing::Values(7, 8, 40));
+
+/// Cores of a gang share what they read; with a thread for each core none does.
+TEST(HalfProductTest, SumsDoNotDependOnThreads) {
+  const std::string text = R"(
+#set = affine_set<(n, r, c) : (n >= 0, -n + 1 >= 0, r >= 0, -r + 15 >= 0, c >= 0, -c + 95 >= 0)>
+#wide = affine_set<(n, r, c) : (n >= 0, -n + 1 >= 0, r >= 0, -r + 95 >= 0, c >= 0, -c + 127 >= 0)>
+#sums = affine_set<(n, r, c) : (n >= 0, -n + 1 >= 0, r >= 0, -r + 15 >= 0, c >= 0, -c + 127 >= 0)>
+#id = affine_map<(n, r, c) -> (n, r, c)>
+func.func @product(%a: index, %b: index, %c: index) attributes {grid = [4]} {
+  %core = ktdp.get_compute_tile_id : index
+  %c0 = arith.constant 0 : index
+  %size = arith.constant 4096 : index
+  %zero = arith.constant 0.0 : f32
+  %own = arith.muli %core, %size : index
+  %place = arith.addi %c, %own : index
+  %av = ktdp.construct_memory_view %a, sizes: [2, 16, 96], strides: [1536, 96, 1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<2x16x96xf16>
+  %at = ktdp.construct_access_tile %av[%c0, %c0, %c0] {access_tile_set = #set, access_tile_order = #id} : memref<2x16x96xf16> -> !ktdp.access_tile<2x16x96xindex>
+  %bv = ktdp.construct_memory_view %b, sizes: [2, 96, 128], strides: [12288, 128, 1] {coordinate_set = #wide, memory_space = #ktdp.memory_space<global>} : memref<2x96x128xf16>
+  %bt = ktdp.construct_access_tile %bv[%c0, %c0, %c0] {access_tile_set = #wide, access_tile_order = #id} : memref<2x96x128xf16> -> !ktdp.access_tile<2x96x128xindex>
+  %left = ktdp.load %at : !ktdp.access_tile<2x16x96xindex> -> tensor<2x16x96xf16>
+  %right = ktdp.load %bt : !ktdp.access_tile<2x96x128xindex> -> tensor<2x96x128xf16>
+  %empty = tensor.empty() : tensor<2x16x128xf32>
+  %none = linalg.fill ins(%zero : f32) outs(%empty : tensor<2x16x128xf32>) -> tensor<2x16x128xf32>
+  %sum = linalg.batch_matmul ins(%left, %right : tensor<2x16x96xf16>, tensor<2x96x128xf16>) outs(%none : tensor<2x16x128xf32>) -> tensor<2x16x128xf32>
+  %cv = ktdp.construct_memory_view %place, sizes: [2, 16, 128], strides: [2048, 128, 1] {coordinate_set = #sums, memory_space = #ktdp.memory_space<global>} : memref<2x16x128xf32>
+  %ct = ktdp.construct_access_tile %cv[%c0, %c0, %c0] {access_tile_set = #sums, access_tile_order = #id} : memref<2x16x128xf32> -> !ktdp.access_tile<2x16x128xindex>
+  ktdp.store %sum, %ct : tensor<2x16x128xf32>, !ktdp.access_tile<2x16x128xindex>
+  return
+}
+func.func @main(%a: index, %b: index, %c: index) {
+  func.call @product(%a, %b, %c) : (index, index, index) -> ()
+  return
+}
+)";
+  DeviceMemory memory(64 << 20);
+  const auto fill = [&](size_t count, float scale) {
+    std::vector<float> values(count);
+    for (size_t i = 0; i < count; ++i)
+      values[i] = std::sin(scale * float(i)); // of ten bits
+    uint64_t address = memory.allocate(count * 2);
+    kernels().storeFloatRun(ElementFormat::DL16, values.data(),
+                            memory.at(address), count);
+    return int64_t(address / 2);
+  };
+  const int64_t a = fill(2 * 16 * 96, 0.37f), b = fill(2 * 96 * 128, 0.11f);
+  constexpr size_t kSums = 4 * 4096;
+  const uint64_t c = memory.allocate(kSums * 4);
+  auto program = loadProgramBytes(text, {}, "product.mlir");
+  const auto sumsOf = [&](int threads) {
+    RunOptions options;
+    options.threads = threads;
+    program->run(memory, {a, b, int64_t(c / 4)}, options);
+    auto *sums = reinterpret_cast<const float *>(memory.at(c));
+    return std::vector<float>(sums, sums + kSums);
+  };
+  const std::vector<float> expected = sumsOf(1);
+  EXPECT_NE(expected[0], 0);
+  EXPECT_EQ(sumsOf(4), expected);
 }

@@ -546,3 +546,27 @@ std::string TileVal::checkAllocation(bool zeroOutside) {
                       : " leaves the allocation at its view's base");
   return "";
 }
+
+std::optional<HalfFactor> TileVal::halfFactor(int dim) const {
+  std::optional<EvenParts> parts = evenParts();
+  if (!parts || parts->first.strides[dim] != 1)
+    return std::nullopt;
+  HalfFactor factor;
+  factor.values = parts->first.first;
+  factor.areCodes = true;
+  factor.columnStride = 1;
+  if (parts->distance != 0) {
+    if (parts->first.dim != dim || parts->first.length % kHalfPart != 0)
+      return std::nullopt;
+    factor.partLength = size_t(parts->first.length);
+    factor.partStride = parts->distance;
+  }
+  for (int d = 0; d < plan->rank; ++d) {
+    if (d == dim || sizes[d] == 1)
+      continue;
+    if (factor.rowStride != 0)
+      return std::nullopt;
+    factor.rowStride = parts->first.strides[d];
+  }
+  return factor;
+}

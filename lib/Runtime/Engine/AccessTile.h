@@ -174,6 +174,10 @@ public:
   };
   /// The parts of the tile, if they are that.
   std::optional<EvenParts> evenParts() const;
+  /// The tile as a factor of a product, with codes where they are, whose rows
+  /// lie along `dim`: if that dimension is dense, and alone in even parts, and
+  /// at most one other dimension has more than one position.
+  std::optional<HalfFactor> halfFactor(int dim) const;
   /// Whether no two points of that part share an element. May return false if
   /// none do.
   bool isApart(const StridedPart &part) const;

@@ -92,6 +92,12 @@ public:
     if (tile.plan->keptTiles >= 0)
       keptTiles[tile.plan->keptTiles].noteRead();
   }
+  /// The version of codes that the product reads where they are: the one that
+  /// this read had before, if a loop reads the tile again, or else `known`.
+  uint64_t versionOfCodes(const TileVal &tile, uint64_t known) {
+    int kept = tile.plan->keptTiles;
+    return kept >= 0 ? keptTiles[kept].numberCodes(tile, known) : known;
+  }
   void forgetKeptTiles() {
     for (KeptTiles &kept : keptTiles)
       kept.leaveLoop(*pool);
@@ -148,6 +154,7 @@ public:
     t.data = nullptr;
     t.isPermuted = false;
     t.deferredTile = -1;
+    t.denseDim = -1;
   }
   /// Bytes of a host buffer for tiles of `numElements`.
   size_t bufferBytes(Elem elem, int64_t numElements) const {

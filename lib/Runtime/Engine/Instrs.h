@@ -178,9 +178,13 @@ public:
   /// tile, from its start, then reads it piece by piece, so that pieces stay in
   /// the first-level cache.
   bool isDeferred = false;
-  /// Whether that loop has several inputs and reductions, as a matrix product:
-  /// a tile that cores of a gang share is then read at once.
+  /// Whether the only loop that uses the tile has several inputs and
+  /// reductions, as a matrix product: a tile that cores of a gang share is then
+  /// read at once.
   bool isFactor = false;
+  /// The dimension that has to be dense in memory so that gemmOfHalves() takes
+  /// the codes of this factor where they are; -1 if the product is none for it.
+  int denseDim = -1;
   void run(Core &core) const override;
   void walk(Core &core) const override;
   void runGang(Core *const *cores, int numCores) const override;
@@ -188,7 +192,10 @@ public:
   void move(Core &core, const TileVal &tile) const;
 
 private:
-  void run(Core &core, bool mayDefer) const;
+  /// `version` is that of the codes of a factor, if they have one.
+  void run(Core &core, bool mayDefer, uint64_t version) const;
+  /// Whether the product takes the codes of the prepared tile where they are.
+  bool servesAsCodes(const Core &core, const TileVal &tile) const;
 };
 
 class StoreInstr : public Instr {

@@ -288,9 +288,9 @@ static void setShape(TensorVal &tensor, const TileVal &tile) {
   tensor.numElements = tile.numElements;
 }
 
-void LoadInstr::run(Core &core) const { run(core, isDeferred); }
+void LoadInstr::run(Core &core) const { run(core, isDeferred, 0); }
 
-void LoadInstr::run(Core &core, bool mayDefer) const {
+void LoadInstr::run(Core &core, bool mayDefer, uint64_t version) const {
   TileVal &t = core.tiles[tile];
   if (!t.plan->partitionSlots.empty()) {
     TensorVal &result = core.tensors[dst];
@@ -301,15 +301,29 @@ void LoadInstr::run(Core &core, bool mayDefer) const {
   }
   prepare(core, location, t, /*isStore=*/false);
   core.noteLoad(t);
-  if (mayDefer && t.numElements >= kDeferredElements && !core.shadow) {
+  bool areCodesUsed = servesAsCodes(core, t);
+  if (areCodesUsed ||
+      (mayDefer && t.numElements >= kDeferredElements && !core.shadow)) {
     core.releaseTensor(dst);
     TensorVal &result = core.tensors[dst];
     setShape(result, t);
     result.deferredTile = tile;
+    if (areCodesUsed) {
+      result.denseDim = denseDim;
+      result.version = core.versionOfCodes(t, version);
+    }
     return;
   }
   move(core, t);
   core.noteRead(t);
+  // It may be outside a loop of products.
+  if (isFactor && kernels().gemmOfHalves)
+    numberValues(*core.tensors[dst].buffer);
+}
+
+bool LoadInstr::servesAsCodes(const Core &core, const TileVal &t) const {
+  return denseDim >= 0 && !core.ieee && !core.shadow &&
+         kernels().gemmOfHalves && t.halfFactor(denseDim);
 }
 
 void LoadInstr::move(Core &core, const TileVal &t) const {
@@ -330,14 +344,23 @@ void LoadInstr::runGang(Core *const *cores, int numCores) const {
              core.hasSameViews(partitions, *cores[j]);
     };
     int same = -1;
-    for (int j = i - 1; j >= 0 && same < 0; --j)
-      if (cores[j]->tensors[dst].buffer && isSame(j))
+    for (int j = i - 1; j >= 0 && same < 0; --j) {
+      const TensorVal &earlier = cores[j]->tensors[dst];
+      if ((earlier.buffer || earlier.denseDim >= 0) && isSame(j))
         same = j;
+    }
+    if (same >= 0 && cores[same]->tensors[dst].denseDim >= 0) {
+      uint64_t &version = cores[same]->tensors[dst].version;
+      if (version == 0)
+        version = makeVersion();
+      run(core, isDeferred, version);
+      continue;
+    }
     if (same < 0) {
       bool isShared = false;
       for (int j = i + 1; j < numCores && isFactor && !isShared; ++j)
         isShared = isSame(j);
-      run(core, isDeferred && !isShared);
+      run(core, isDeferred && !isShared, 0);
       continue;
     }
     core.noteLoad(t);

@@ -24,13 +24,22 @@ void KeptTiles::keep(const TileVal &tile, Buffer *buffer, size_t sizeInBytes,
                      BufferPool &pool) {
   if (!isActive || bytes + sizeInBytes > kMostBytes)
     return;
-  if (kept.size() < numReads)
-    kept.resize(numReads);
   auto [first, end] = tile.hostBytes();
-  kept[numReads - 1] = {buffer, first, end};
+  current() = {buffer, 0, first, end};
   numberValues(*buffer);
   pool.retain(buffer);
   bytes += sizeInBytes;
+}
+
+uint64_t KeptTiles::numberCodes(const TileVal &tile, uint64_t known) {
+  if (!isActive)
+    return known;
+  Kept &codes = current();
+  if (codes.version == 0) {
+    auto [first, end] = tile.hostBytes();
+    codes = {codes.buffer, known ? known : makeVersion(), first, end};
+  }
+  return codes.version;
 }
 
 void KeptTiles::noteStore(const TileVal &tile, BufferPool &pool) {
@@ -38,6 +47,6 @@ void KeptTiles::noteStore(const TileVal &tile, BufferPool &pool) {
     return;
   auto [first, end] = tile.hostBytes();
   for (const Kept &read : kept)
-    if (read.buffer && first < read.end && read.first < end)
+    if (first < read.end && read.first < end)
       return leaveLoop(pool);
 }

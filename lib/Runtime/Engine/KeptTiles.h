@@ -35,18 +35,30 @@ public:
   /// is room. The buffer has `sizeInBytes`.
   void keep(const TileVal &tile, Buffer *buffer, size_t sizeInBytes,
             BufferPool &pool);
+  /// The version of the codes that this read finds, for a loop that uses them
+  /// where they are: if it is active, that of an earlier iteration, or else
+  /// `known` or, if that is 0, a new one.
+  uint64_t numberCodes(const TileVal &tile, uint64_t known);
   /// To be called before something is stored in a prepared tile.
   void noteStore(const TileVal &tile, BufferPool &pool);
 
 private:
   struct Kept {
     Buffer *buffer = nullptr;
+    uint64_t version = 0; ///< of the codes, if they have one
     const uint8_t *first = nullptr, *end = nullptr; ///< of what was read
   };
   /// 64 rows of 8192 elements. The cores of a large gang then keep 16 MiB.
   static constexpr size_t kMostBytes = 2 << 20;
 
   bool isActive = false;
+  /// The one of this read.
+  Kept &current() {
+    if (kept.size() < numReads)
+      kept.resize(numReads);
+    return kept[numReads - 1];
+  }
+
   size_t numReads = 0;    ///< in this iteration
   std::vector<Kept> kept; ///< per read of an iteration
   size_t bytes = 0;       ///< of all of them

@@ -279,7 +279,7 @@ void StructuredLoop::run(Core &core) const {
   bool hasDeferred = false;
   for (const LoopOperand &in : inputs)
     hasDeferred |= core.tensors[in.use.slot].deferredTile >= 0;
-  if (hasDeferred) {
+  if (hasDeferred && !takeHalves(core, nest)) {
     factor = findFactorOfCodes(core, nest);
     if (factor)
       loadDeferred(core, inputs[1 - factor->operand]);
@@ -395,6 +395,29 @@ int StructuredLoop::chooseStrip(Core &core) const {
     return loop;
   }
   return -1;
+}
+
+/// Prepares the factors of a product that gemmOfHalves() makes, if it is one:
+/// codes where they are, if they serve as that; others are read now. Sums must
+/// not depend on how factors are read, so that no other way comes into
+/// question.
+bool StructuredLoop::takeHalves(Core &core, Nest &nest) const {
+  if (strategy != Contraction || !kernels().gemmOfHalves)
+    return false;
+  Nest rest = nest;
+  MatrixLoops loops = takeMatrixLoops(rest);
+  if (!usesHalves(nest, loops))
+    return false;
+  for (int k = 0; k < nest.numInputs; ++k) {
+    const TensorVal &t = core.tensors[inputs[k].use.slot];
+    if (t.denseDim >= 0 && rest.numLoops == 0) {
+      nest.halves[k] = core.tiles[t.deferredTile].halfFactor(t.denseDim);
+      nest.halves[k]->version = t.version;
+    } else {
+      loadDeferred(core, inputs[k]);
+    }
+  }
+  return true;
 }
 
 /// The deferred factor of DL16 of a matrix product whose columns are dense in

@@ -20,6 +20,8 @@ struct StructuredLoop::NestOperands {
   bool pastCaches = false; ///< whether these are written past the caches
   /// If not 0, rows of these are in parts (KernelTable::reduceCodeRows).
   int64_t partLength = 0, partStride = 0;
+  /// Factors of a product that are codes where they are, in parts.
+  std::optional<HalfFactor> halves[2];
   int64_t points = 1;
 };
 

@@ -439,31 +439,53 @@ uint64_t StructuredLoop::versionOf(const Core &core, int input) const {
   return buffer ? buffer->version : 0;
 }
 
+/// Whether gemmOfHalves() makes the product of so many rows.
+bool StructuredLoop::usesHalves(const Nest &nest, const MatrixLoops &loops) {
+  return kernels().gemmOfHalves && nest.elem[0] == Elem::F16 &&
+         nest.elem[1] == Elem::F16 && isFloat(nest.elem[2]) &&
+         loops.m.extent >= int64_t(kMinRowsOfHalves);
+}
+
 void StructuredLoop::runContraction(Core &core, Nest &nest) const {
   const Factor factors[] = {{nest, 0}, {nest, 1}};
-  auto [m, n, k, left, right] = takeMatrixLoops(nest);
+  const MatrixLoops loops = takeMatrixLoops(nest);
+  const auto &[m, n, k, left, right] = loops;
   constexpr int c = 2;
   const KernelTable &table = kernels();
   bool isFloatSum = isFloat(nest.elem[c]);
-  FactorTraits traits;
-  traits.areHalves =
-      nest.elem[left] == Elem::F16 && nest.elem[right] == Elem::F16;
-  traits.versionA = versionOf(core, left);
-  traits.versionB = versionOf(core, right);
+  const bool areHalves = usesHalves(nest, loops);
+  HalfFactor halves[2];
+  if (areHalves)
+    for (int i : {left, right}) {
+      const Loop &rows = i == left ? m : k, &columns = i == left ? k : n;
+      halves[i].rowStride = rows.stride[i];
+      halves[i].columnStride = columns.stride[i];
+      halves[i].version = versionOf(core, i);
+      if (nest.halves[i])
+        halves[i] = *nest.halves[i];
+    }
   // Integers are summed in parts, exactly.
   std::vector<float> part(isFloatSum ? 0 : m.extent * n.extent);
   int64_t depth = isFloatSum ? k.extent : kExactProducts;
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
   do {
     uint8_t *sums = nest.at(c, odometer.offset[c]);
+    if (areHalves) {
+      for (int i : {left, right})
+        if (!nest.halves[i])
+          halves[i].values = factors[i].at(odometer.offset[i]);
+      table.gemmOfHalves(m.extent, n.extent, k.extent, halves[left],
+                         halves[right], reinterpret_cast<float *>(sums),
+                         m.stride[c]);
+      continue;
+    }
     if (nest.codes >= 0) {
-      assert(nest.codes == right);
+      assert(nest.codes == right && !areHalves);
       table.gemmOfCodes(
           m.extent, n.extent, k.extent, factors[left].at(odometer.offset[left]),
           m.stride[left], k.stride[left],
           nest.base[right] + odometer.offset[right] * int64_t(sizeof(uint16_t)),
-          k.stride[right], reinterpret_cast<float *>(sums), m.stride[c],
-          traits);
+          k.stride[right], reinterpret_cast<float *>(sums), m.stride[c]);
       continue;
     }
     for (int64_t start = 0; start < k.extent; start += depth) {
@@ -476,7 +498,7 @@ void StructuredLoop::runContraction(Core &core, Nest &nest) const {
           factors[right].at(odometer.offset[right] + start * k.stride[right]),
           k.stride[right], n.stride[right],
           isFloatSum ? reinterpret_cast<float *>(sums) : part.data(),
-          isFloatSum ? m.stride[c] : n.extent, traits);
+          isFloatSum ? m.stride[c] : n.extent);
       if (isFloatSum)
         continue;
       for (int64_t row = 0; row < m.extent; ++row)

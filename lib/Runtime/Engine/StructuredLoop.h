@@ -144,6 +144,8 @@ private:
   std::optional<FactorOfCodes> findFactorOfCodes(const Core &core,
                                                  const Nest &nest) const;
   static bool isReadAgain(const Nest &nest, int factor);
+  bool takeHalves(Core &core, Nest &nest) const;
+  static bool usesHalves(const Nest &nest, const MatrixLoops &loops);
   void runOnCodes(Core &core, const Nest &whole,
                   const FactorOfCodes &factor) const;
   /// Makes a reduction read the codes of its deferred input where they are, if

@@ -39,10 +39,9 @@ static void deallocate(Buffer *buffer) {
     munmap(buffer, bytesOf(buffer->sizeClass));
 }
 
-void spyre::runtime::numberValues(Buffer &buffer) {
+uint64_t spyre::runtime::makeVersion() {
   static std::atomic<uint64_t> last = 0;
-  if (buffer.version == 0)
-    buffer.version = ++last;
+  return ++last;
 }
 
 Buffer *BufferPool::get(size_t sizeInBytes) {

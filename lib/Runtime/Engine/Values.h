@@ -30,8 +30,13 @@ struct Buffer {
   uint8_t *data() { return reinterpret_cast<uint8_t *>(this) + 64; }
 };
 
+/// A version that no values have.
+uint64_t makeVersion();
 /// Gives the values of a buffer a version, if they have none.
-void numberValues(Buffer &buffer);
+inline void numberValues(Buffer &buffer) {
+  if (buffer.version == 0)
+    buffer.version = makeVersion();
+}
 /// Whether nobody else reads the buffer, so that an instruction may write its
 /// result there. Then its values have no version any more.
 inline bool mayOverwrite(Buffer &buffer) {
@@ -102,6 +107,10 @@ struct TensorVal {
   /// Slot of the access tile, if its data has not been read yet; otherwise -1.
   /// Only the structured loop that uses the tensor finds it in this state.
   int deferredTile = -1;
+  /// Of a factor that is not read yet: the dimension whose codes are dense, if
+  /// the product takes them where they are, and their version (Buffer).
+  int denseDim = -1;
+  uint64_t version = 0;
 
   float *f() const { return static_cast<float *>(data); }
   int32_t *i32() const { return static_cast<int32_t *>(data); }
@@ -111,6 +120,7 @@ struct TensorVal {
     numElements = other.numElements;
     isPermuted = false;
     deferredTile = -1;
+    denseDim = -1;
     std::memcpy(sizes, other.sizes, sizeof(sizes));
   }
 };

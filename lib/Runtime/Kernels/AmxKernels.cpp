@@ -9,7 +9,9 @@
 // with zeros, it is increased by the products of the high parts, then of high
 // and low ones, low and low ones, and low and high ones. The instruction makes
 // two chains of multiply-adds from zero, of even and of odd k, and adds their
-// sum.
+// sum. Products of low parts that are all zero are left out: they would change
+// no bit, because no sum is -0 after the products of high parts. So a model
+// whose weights were bf16 numbers takes half of the time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +26,9 @@
 namespace spyre::runtime::amx {
 
 namespace {
-/// Operand of the instruction that configures tiles.
+/// Operand of the instruction that configures tiles. 0 and 1 are tiles of C, 4
+/// and 5 of A, 6 and 7 of B; 2 and 3 are of C, too, or of B where there is one
+/// tile of rows only. Up to 16 rows are so many rows of tiles of C and A.
 struct alignas(64) TileConfiguration {
   uint8_t palette = 1;
   uint8_t startRow = 0;
@@ -32,114 +36,149 @@ struct alignas(64) TileConfiguration {
   uint16_t rowBytes[16] = {};
   uint8_t rows[16] = {};
 
-  TileConfiguration() {
+  explicit TileConfiguration(size_t rowsOfC) {
     for (int tile = 0; tile < 8; ++tile) {
       rowBytes[tile] = kTileRowBytes;
-      rows[tile] = kTile;
+      rows[tile] = tile % 4 < 2 ? uint8_t(rowsOfC) : kTile;
     }
   }
 };
 
+/// A packed block and what is known of it.
+struct Block {
+  const uint8_t *packed;
+  bool hasLow;
+  size_t lines;
+};
 } // namespace
 
-/// C += A * B for so many tiles of rows and of columns, and packed blocks.
-template <int RowTiles, int ColumnTiles>
-static void multiply(const uint8_t *a, const uint8_t *b, size_t steps, float *c,
-                     ptrdiff_t rowStride) {
+/// C += A * B for two tiles of rows, and so many of columns, and packed blocks.
+template <int ColumnTiles>
+static void multiplyTwoTiles(const Block &blockA, const Block &blockB,
+                             size_t steps, float *c, ptrdiff_t rowStride) {
+  const uint8_t *a = blockA.packed, *b = blockB.packed;
   const ptrdiff_t bytes = rowStride * ptrdiff_t(sizeof(float));
   float *below = c + ptrdiff_t(kTile) * rowStride;
-  // Tiles 0 to 3 are those of C, 4 and 5 of A, 6 and 7 of B. Tiles have to be
-  // constants.
+  // Tiles have to be constants.
   _tile_loadd(0, c, bytes);
-  if constexpr (ColumnTiles > 1)
+  _tile_loadd(2, below, bytes);
+  if constexpr (ColumnTiles > 1) {
     _tile_loadd(1, c + kTile, bytes);
-  if constexpr (RowTiles > 1)
-    _tile_loadd(2, below, bytes);
-  if constexpr (RowTiles > 1 && ColumnTiles > 1)
     _tile_loadd(3, below + kTile, bytes);
+  }
   auto loadA = [&](const uint8_t *part) SPYRE_INLINE_LAMBDA {
     _tile_loadd(4, part, kTileRowBytes);
-    if constexpr (RowTiles > 1)
-      _tile_loadd(5, part + kTileBytes, kTileRowBytes);
+    _tile_loadd(5, part + kTileBytes, kTileRowBytes);
   };
   auto loadB = [&](const uint8_t *part) SPYRE_INLINE_LAMBDA {
     _tile_loadd(6, part, kTileRowBytes);
     if constexpr (ColumnTiles > 1)
       _tile_loadd(7, part + kTileBytes, kTileRowBytes);
   };
-  auto multiplyTiles = [&]() SPYRE_INLINE_LAMBDA {
+  auto multiply = [&]() SPYRE_INLINE_LAMBDA {
     _tile_dpbf16ps(0, 4, 6);
     if constexpr (ColumnTiles > 1)
       _tile_dpbf16ps(1, 4, 7);
-    if constexpr (RowTiles > 1)
-      _tile_dpbf16ps(2, 5, 6);
-    if constexpr (RowTiles > 1 && ColumnTiles > 1)
+    _tile_dpbf16ps(2, 5, 6);
+    if constexpr (ColumnTiles > 1)
       _tile_dpbf16ps(3, 5, 7);
   };
-  constexpr size_t low = 2 * kTileBytes;
   for (size_t step = 0; step < steps;
        ++step, a += kStepBytes, b += kStepBytes) {
     loadA(a);
     loadB(b);
-    multiplyTiles();
-    loadB(b + low);
-    multiplyTiles();
-    loadA(a + low);
-    multiplyTiles();
-    loadB(b);
-    multiplyTiles();
+    multiply();
+    if (blockB.hasLow) {
+      loadB(b + kLowBytes);
+      multiply();
+    }
+    if (!blockA.hasLow)
+      continue;
+    loadA(a + kLowBytes);
+    if (blockB.hasLow) {
+      multiply();
+      loadB(b);
+    }
+    multiply();
+  }
+  _tile_stored(0, c, bytes);
+  _tile_stored(2, below, bytes);
+  if constexpr (ColumnTiles > 1) {
+    _tile_stored(1, c + kTile, bytes);
+    _tile_stored(3, below + kTile, bytes);
+  }
+}
+
+/// The same for one tile of rows, and both parts of both factors in tiles.
+template <int ColumnTiles>
+static void multiplyOneTile(const Block &blockA, const Block &blockB,
+                            size_t steps, float *c, ptrdiff_t rowStride) {
+  const uint8_t *a = blockA.packed, *b = blockB.packed;
+  const ptrdiff_t bytes = rowStride * ptrdiff_t(sizeof(float));
+  _tile_loadd(0, c, bytes);
+  if constexpr (ColumnTiles > 1)
+    _tile_loadd(1, c + kTile, bytes);
+  for (size_t step = 0; step < steps;
+       ++step, a += kStepBytes, b += kStepBytes) {
+    _tile_loadd(4, a, kTileRowBytes);
+    _tile_loadd(6, b, kTileRowBytes);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (ColumnTiles > 1) {
+      _tile_loadd(7, b + kTileBytes, kTileRowBytes);
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if (blockB.hasLow) {
+      _tile_loadd(2, b + kLowBytes, kTileRowBytes);
+      _tile_dpbf16ps(0, 4, 2);
+      if constexpr (ColumnTiles > 1) {
+        _tile_loadd(3, b + kLowBytes + kTileBytes, kTileRowBytes);
+        _tile_dpbf16ps(1, 4, 3);
+      }
+    }
+    if (!blockA.hasLow)
+      continue;
+    _tile_loadd(5, a + kLowBytes, kTileRowBytes);
+    if (blockB.hasLow) {
+      _tile_dpbf16ps(0, 5, 2);
+      if constexpr (ColumnTiles > 1)
+        _tile_dpbf16ps(1, 5, 3);
+    }
+    _tile_dpbf16ps(0, 5, 6);
+    if constexpr (ColumnTiles > 1)
+      _tile_dpbf16ps(1, 5, 7);
   }
   _tile_stored(0, c, bytes);
   if constexpr (ColumnTiles > 1)
     _tile_stored(1, c + kTile, bytes);
-  if constexpr (RowTiles > 1)
-    _tile_stored(2, below, bytes);
-  if constexpr (RowTiles > 1 && ColumnTiles > 1)
-    _tile_stored(3, below + kTile, bytes);
 }
 
-/// The same for up to 32 rows and columns.
-static void multiplyBlock(const uint8_t *a, const uint8_t *b, size_t steps,
-                          float *c, ptrdiff_t rowStride, size_t rows,
-                          size_t columns) {
+/// The same for up to 32 rows and columns. Tiles of C have `tileRows` rows.
+static void multiplyBlock(const Block &a, const Block &b, size_t tileRows,
+                          size_t steps, float *c, ptrdiff_t rowStride) {
   alignas(64) float copy[kBlockLines * kBlockLines];
   float *target = c;
   ptrdiff_t targetStride = rowStride;
-  bool isPartial = rows % kTile != 0 || columns % kTile != 0;
+  bool isPartial = a.lines % tileRows != 0 || b.lines % kTile != 0;
   if (isPartial) {
-    copyPadded({c, rowStride, 1}, rows, columns, copy);
+    copyPadded({c, rowStride, 1}, a.lines, b.lines, copy);
     target = copy;
     targetStride = kBlockLines;
   }
-  if (rows > kTile)
-    (columns > kTile ? multiply<2, 2> : multiply<2, 1>)(a, b, steps, target,
-                                                        targetStride);
+  if (a.lines > kTile)
+    (b.lines > kTile ? multiplyTwoTiles<2>
+                     : multiplyTwoTiles<1>)(a, b, steps, target, targetStride);
   else
-    (columns > kTile ? multiply<1, 2> : multiply<1, 1>)(a, b, steps, target,
-                                                        targetStride);
+    (b.lines > kTile ? multiplyOneTile<2>
+                     : multiplyOneTile<1>)(a, b, steps, target, targetStride);
   if (isPartial)
-    for (size_t row = 0; row < rows; ++row)
+    for (size_t row = 0; row < a.lines; ++row)
       __builtin_memcpy(c + ptrdiff_t(row) * rowStride, copy + row * kBlockLines,
-                       columns * sizeof(float));
+                       b.lines * sizeof(float));
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// Factors
 //===----------------------------------------------------------------------===//
-
-static void multiplyWithoutTiles(size_t m, size_t n, size_t k, const Floats &a,
-                                 const Floats &b, float *c,
-                                 ptrdiff_t rowStrideC) {
-  avx512::table()->gemm(m, n, k, a.values, a.rowStride, a.columnStride,
-                        b.values, b.rowStride, b.columnStride, c, rowStrideC,
-                        {});
-}
-static void multiplyWithoutTiles(size_t m, size_t n, size_t k, const Floats &a,
-                                 const Codes &b, float *c,
-                                 ptrdiff_t rowStrideC) {
-  avx512::table()->gemmOfCodes(m, n, k, a.values, a.rowStride, a.columnStride,
-                               b.codes, b.rowStride, c, rowStrideC, {});
-}
 
 namespace {
 /// A part of a factor, so many lines (rows of A, columns of B) and k, packed.
@@ -147,39 +186,41 @@ namespace {
 struct Part {
   uint64_t version;
   const void *values;
-  ptrdiff_t rowStride, columnStride;
+  ptrdiff_t rowStride, otherStride;
   size_t lines, depth;
   uint8_t *packed;
-  /// By block, a bit for each line with values that are not finite.
-  uint32_t nonFinite[kMaxBlocks];
+  BlockTraits traits[kMaxBlocks];
 
   Part(const Floats &factor, uint64_t version, size_t lines, size_t depth)
       : version(version), values(factor.values), rowStride(factor.rowStride),
-        columnStride(factor.columnStride), lines(lines), depth(depth) {}
-  /// No part of floats has the stride of columns.
+        otherStride(factor.columnStride), lines(lines), depth(depth) {}
   Part(const Codes &factor, uint64_t version, size_t lines, size_t depth)
       : version(version), values(factor.codes), rowStride(factor.rowStride),
-        columnStride(PTRDIFF_MAX), lines(lines), depth(depth) {}
+        otherStride(factor.partStride), lines(lines), depth(depth) {}
   Part() = default;
 
-  size_t numBlocks() const { return (lines + kBlockLines - 1) / kBlockLines; }
-  const uint8_t *block(size_t i) const {
-    return packed + i * blockBytes(depth);
-  }
-  size_t linesOf(size_t block) const {
-    return atMost(kBlockLines, lines - block * kBlockLines);
+  size_t numBlocks() const { return numBlocksOf(lines); }
+  Block block(size_t i) const {
+    return {packed + i * blockBytes(depth), traits[i].hasLow,
+            atMost(kBlockLines, lines - i * kBlockLines)};
   }
   bool isSame(const Part &other) const {
     return version == other.version && values == other.values &&
-           rowStride == other.rowStride && columnStride == other.columnStride &&
+           rowStride == other.rowStride && otherStride == other.otherStride &&
            lines == other.lines && depth == other.depth;
+  }
+  bool hasNonFinite() const {
+    uint32_t lines = 0;
+    for (size_t i = 0; i < numBlocks(); ++i)
+      lines |= traits[i].nonFinite;
+    return lines != 0;
   }
   /// Calls `function` with the number of each line that is not finite.
   template <class F>
   void forNonFinite(F function) const {
     for (size_t i = 0; i < numBlocks(); ++i) {
       size_t line = i * kBlockLines;
-      for (uint32_t rest = nonFinite[i]; rest != 0; rest >>= 1, ++line)
+      for (uint32_t rest = traits[i].nonFinite; rest != 0; rest >>= 1, ++line)
         if (rest & 1)
           function(line);
     }
@@ -195,48 +236,56 @@ public:
   PackedFactor &operator=(const PackedFactor &) = delete;
   ~PackedFactor() { ::operator delete(memory, kPage); }
 
-  /// The part as it is packed, or packed by `pack`, which is called with it. It
-  /// stays until the next call.
+  /// The part as it is packed, or null. It stays until the next pack().
+  const Part *find(const Part &wanted) {
+    // Products often want parts in the order of the last time.
+    for (size_t i = 0; i < numParts; ++i) {
+      if (++last >= numParts)
+        last = 0;
+      if (parts[last].isSame(wanted))
+        return &parts[last];
+    }
+    return nullptr;
+  }
+
+  /// Packs a part, by a call of `pack` with where it has to be and its traits.
   template <class F>
-  const Part &find(const Part &wanted, F pack) {
-    for (size_t i = 0; i < numParts; ++i)
-      if (parts[i].isSame(wanted))
-        return parts[i];
+  const Part &pack(const Part &wanted, F pack) {
     size_t bytes = wanted.numBlocks() * blockBytes(wanted.depth);
-    forgetUnversioned();
     if (numParts == kMaxParts || used + bytes > capacity)
       numParts = used = 0;
     if (!memory)
       memory = static_cast<uint8_t *>(::operator new(capacity, kPage));
-    Part &part = parts[numParts++];
+    last = numParts++;
+    Part &part = parts[last];
     part = wanted;
     part.packed = memory + used;
     used += bytes;
-    pack(part);
+    pack(part.packed, part.traits);
     return part;
   }
 
-  /// To be called before the values of a part without a version change.
+  /// To be called before the values of a part without a version change. All
+  /// parts of a product have one, or none.
   void forgetUnversioned() {
-    // There is at most one, the last.
-    if (numParts > 0 && parts[numParts - 1].version == 0)
+    while (numParts > 0 && parts[numParts - 1].version == 0)
       used = size_t(parts[--numParts].packed - memory);
   }
 
 private:
-  static constexpr size_t kMaxParts = 32;
+  static constexpr size_t kMaxParts = 128;
   static constexpr size_t kMaxPartBytes = kMaxBlocks * blockBytes(kMaxDepth);
   static constexpr std::align_val_t kPage{4096};
   const size_t capacity;
   uint8_t *memory = nullptr;
-  size_t used = 0, numParts = 0;
+  size_t used = 0, numParts = 0, last = 0;
   Part parts[kMaxParts];
 };
 
 /// Each core of a group often has rows of its own, for all iterations of a
 /// loop, but columns are the same for all cores.
 struct PackedFactors {
-  PackedFactor a{8}, b{2};
+  PackedFactor a{32}, b{8};
 };
 } // namespace
 
@@ -245,91 +294,125 @@ static PackedFactors &packedFactors() {
   return factors;
 }
 
-/// C += A * B for parts. Rows of A with values that are not finite give no
-/// finite sums, nor do such columns of B. They are zero on tiles, so that no
-/// other sum notices them, and their own sums get the products again, as they
-/// are.
-template <class B>
-static void multiplyParts(size_t m, size_t n, size_t k, const Floats &a,
-                          const B &b, float *c, ptrdiff_t rowStrideC,
-                          FactorTraits traits) {
-  PackedFactors &factors = packedFactors();
-  const Part &rows =
-      factors.a.find(Part(a, traits.versionA, m, k), [&](Part &part) {
-        packRows(a, m, k, part.packed, part.nonFinite);
-      });
-  const Part &columns =
-      factors.b.find(Part(b, traits.versionB, n, k), [&](Part &part) {
-        packColumns(b, n, k, part.packed, part.nonFinite);
-      });
-  for (size_t j = 0; j < columns.numBlocks(); ++j)
-    for (size_t i = 0; i < rows.numBlocks(); ++i)
-      multiplyBlock(rows.block(i), columns.block(j), numSteps(k),
-                    c + ptrdiff_t(i * kBlockLines) * rowStrideC +
-                        j * kBlockLines,
-                    rowStrideC, rows.linesOf(i), columns.linesOf(j));
-  rows.forNonFinite([&](size_t row) {
-    multiplyWithoutTiles(1, n, k, a.from(row, 0), b,
-                         c + ptrdiff_t(row) * rowStrideC, rowStrideC);
-  });
-  columns.forNonFinite([&](size_t column) {
-    multiplyWithoutTiles(m, 1, k, a, b.from(0, column), c + column, rowStrideC);
-  });
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+static void copyFloats(const Floats &factor, size_t rows, size_t columns,
+                       float *result) {
+  const size_t shape[] = {rows, columns};
+  const ptrdiff_t to[] = {ptrdiff_t(columns), 1};
+  const ptrdiff_t from[] = {factor.rowStride, factor.columnStride};
+  avx512::table()->copyFloat(result, to, factor.values, from, shape, 2);
+}
+static void copyFloats(const Codes &factor, size_t rows, size_t columns,
+                       float *result) {
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t j = 0; j < columns; j += kBlockLines)
+      avx512::table()->loadFloatRun(
+          ElementFormat::DL16, factor.from(row, j).codes,
+          result + row * columns + j, atMost(kBlockLines, columns - j));
 }
 
-template <class B>
-static void multiplyOnTiles(size_t m, size_t n, size_t k, const Floats &a,
-                            const B &b, float *c, ptrdiff_t rowStrideC,
-                            FactorTraits traits) {
-  static const TileConfiguration configuration;
+/// Rows of A with values that are not finite give no finite sums, nor do such
+/// columns of B. They are zero on tiles, so that no other sum notices them, and
+/// their own sums get the products again, as they are.
+template <class A, class B>
+static void addNonFinite(const Part &rows, const Part &columns, const A &a,
+                         const B &b, float *c, ptrdiff_t rowStrideC) {
+  const size_t m = rows.lines, n = columns.lines, k = rows.depth;
+  // Not in a std::vector: the linker might take what is compiled of it here for
+  // other objects, too. Kernels throw nothing.
+  auto *floatsOfA =
+      static_cast<float *>(::operator new((m + n) * k * sizeof(float)));
+  float *floatsOfB = floatsOfA + m * k;
+  copyFloats(a, m, k, floatsOfA);
+  copyFloats(b, k, n, floatsOfB);
+  auto multiply = [&](size_t row, size_t numRows, size_t column,
+                      size_t numColumns) {
+    avx512::table()->gemm(numRows, numColumns, k, floatsOfA + row * k,
+                          ptrdiff_t(k), 1, floatsOfB + column, ptrdiff_t(n), 1,
+                          c + ptrdiff_t(row) * rowStrideC + column, rowStrideC);
+  };
+  rows.forNonFinite([&](size_t row) { multiply(row, 1, 0, n); });
+  columns.forNonFinite([&](size_t column) { multiply(0, m, column, 1); });
+  ::operator delete(floatsOfA);
+}
+
+/// C += A * B for parts of so many rows, columns and k.
+template <class A, class B>
+static void multiplyParts(size_t m, size_t n, size_t k, const A &a,
+                          uint64_t versionA, const B &b, uint64_t versionB,
+                          size_t tileRows, float *c, ptrdiff_t rowStrideC) {
+  PackedFactors &factors = packedFactors();
+  const Part wantedRows(a, versionA, m, k), wantedColumns(b, versionB, n, k);
+  const Part *rows = factors.a.find(wantedRows);
+  if (!rows)
+    rows = &factors.a.pack(wantedRows, [&](uint8_t *to, BlockTraits *traits) {
+      packRows(a, m, k, to, traits);
+    });
+  const Part *columns = factors.b.find(wantedColumns);
+  if (!columns)
+    columns =
+        &factors.b.pack(wantedColumns, [&](uint8_t *to, BlockTraits *traits) {
+          packColumns(b, n, k, to, traits);
+        });
+  for (size_t j = 0; j < columns->numBlocks(); ++j) {
+    const Block blockB = columns->block(j);
+    for (size_t i = 0; i < rows->numBlocks(); ++i)
+      multiplyBlock(rows->block(i), blockB, tileRows, numSteps(k),
+                    c + ptrdiff_t(i * kBlockLines) * rowStrideC +
+                        j * kBlockLines,
+                    rowStrideC);
+  }
+  if (rows->hasNonFinite() || columns->hasNonFinite())
+    addNonFinite(*rows, *columns, a, b, c, rowStrideC);
+}
+
+template <class A, class B>
+static void multiplyOnTiles(size_t m, size_t n, size_t k, const A &a,
+                            uint64_t versionA, const B &b, uint64_t versionB,
+                            float *c, ptrdiff_t rowStrideC) {
+  const size_t tileRows = atMost(kTile, m);
+  const TileConfiguration configuration(tileRows);
   _tile_loadconfig(&configuration);
   for (size_t p = 0; p < k; p += kMaxDepth)
-    for (size_t i = 0; i < m; i += kMaxLines)
-      for (size_t j = 0; j < n; j += kMaxLines)
+    for (size_t j = 0; j < n; j += kMaxLines)
+      for (size_t i = 0; i < m; i += kMaxLines)
         multiplyParts(atMost(kMaxLines, m - i), atMost(kMaxLines, n - j),
-                      atMost(kMaxDepth, k - p), a.from(i, p), b.from(p, j),
-                      c + ptrdiff_t(i) * rowStrideC + j, rowStrideC, traits);
+                      atMost(kMaxDepth, k - p), a.from(i, p), versionA,
+                      b.from(p, j), versionB, tileRows,
+                      c + ptrdiff_t(i) * rowStrideC + j, rowStrideC);
   _tile_release();
   packedFactors().a.forgetUnversioned();
   packedFactors().b.forgetUnversioned();
 }
 
-/// Tiles of fewer rows would be mostly empty, and the columns are packed for
-/// them alone.
-static bool usesTiles(size_t m, FactorTraits traits) {
-  return traits.areHalves && m > kTile / 2;
+/// Calls `function` with the factor as Floats or Codes.
+template <class F>
+static void withFactor(const HalfFactor &x, F function) {
+  if (x.areCodes)
+    function(Codes{static_cast<const uint16_t *>(x.values), x.rowStride,
+                   x.partLength, x.partStride});
+  else
+    function(Floats{static_cast<const float *>(x.values), x.rowStride,
+                    x.columnStride});
 }
 
-void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
-          ptrdiff_t colStrideA, const float *b, ptrdiff_t rowStrideB,
-          ptrdiff_t colStrideB, float *c, ptrdiff_t rowStrideC,
-          FactorTraits traits) {
-  if (usesTiles(m, traits))
-    multiplyOnTiles(m, n, k, {a, rowStrideA, colStrideA},
-                    Floats{b, rowStrideB, colStrideB}, c, rowStrideC, traits);
-  else
-    avx512::table()->gemm(m, n, k, a, rowStrideA, colStrideA, b, rowStrideB,
-                          colStrideB, c, rowStrideC, traits);
-}
-
-void gemmOfCodes(size_t m, size_t n, size_t k, const float *a,
-                 ptrdiff_t rowStrideA, ptrdiff_t colStrideA, const void *b,
-                 ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC,
-                 FactorTraits traits) {
-  if (usesTiles(m, traits))
-    multiplyOnTiles(m, n, k, {a, rowStrideA, colStrideA},
-                    Codes{static_cast<const uint16_t *>(b), rowStrideB}, c,
-                    rowStrideC, traits);
-  else
-    avx512::table()->gemmOfCodes(m, n, k, a, rowStrideA, colStrideA, b,
-                                 rowStrideB, c, rowStrideC, traits);
+void gemmOfHalves(size_t m, size_t n, size_t k, const HalfFactor &a,
+                  const HalfFactor &b, float *c, ptrdiff_t rowStrideC) {
+  withFactor(a, [&](const auto &factorA) {
+    withFactor(b, [&](const auto &factorB) {
+      multiplyOnTiles(m, n, k, factorA, a.version, factorB, b.version, c,
+                      rowStrideC);
+    });
+  });
 }
 
 static KernelTable makeTable() {
   KernelTable result = *avx512::table();
   result.name = "amx";
-  result.gemm = gemm;
-  result.gemmOfCodes = gemmOfCodes;
+  result.gemmOfHalves = gemmOfHalves;
   return result;
 }
 

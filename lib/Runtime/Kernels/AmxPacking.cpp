@@ -62,35 +62,50 @@ static SPYRE_INLINE __m512i pairUpperHalves(__m512i first, __m512i second) {
       _mm512_and_si512(second, _mm512_set1_epi32(int(0xffff0000))));
 }
 
-/// Packs 16 rows of 32 values of A. Values that are not finite become 0.
-/// Returns whether there are any, by row.
-static uint16_t packTileOfA(const float *a, ptrdiff_t rowStride, uint8_t *high,
-                            uint8_t *low) {
-  uint16_t nonFinite = 0;
+namespace {
+/// Collects what a block's traits say.
+struct Findings {
+  uint32_t nonFinite = 0;
+  __m512i lowBits = _mm512_setzero_si512();
+
+  /// Low parts may be zeros with a sign.
+  BlockTraits traits() const {
+    const __m512i magnitude = _mm512_set1_epi16(0x7fff);
+    return {nonFinite, _mm512_test_epi16_mask(lowBits, magnitude) != 0};
+  }
+};
+} // namespace
+
+/// Packs 16 rows of 32 values of A, the first of which is so many lines behind
+/// the first of the block. Values that are not finite become 0.
+static void packTileOfA(const float *a, ptrdiff_t rowStride, uint8_t *high,
+                        size_t line, Findings &findings) {
+  uint8_t *low = high + kLowBytes;
   for (size_t row = 0; row < kTile; ++row, a += rowStride) {
     const TwoVectors x(a, a + kTile);
-    nonFinite |= uint16_t(x.hasNonFinite() << row);
+    findings.nonFinite |= uint32_t(x.hasNonFinite()) << (line + row);
     _mm512_store_si512(high + row * kTileRowBytes,
                        upperHalves(x.first, x.second));
-    _mm512_store_si512(low + row * kTileRowBytes,
-                       upperHalves(lowPart(x.first), lowPart(x.second)));
+    __m512i lowParts = upperHalves(lowPart(x.first), lowPart(x.second));
+    findings.lowBits = _mm512_or_si512(findings.lowBits, lowParts);
+    _mm512_store_si512(low + row * kTileRowBytes, lowParts);
   }
-  return nonFinite;
 }
 
-/// Packs 32 rows of 16 values of B, as packTileOfA(), by column.
-static uint16_t packTileOfB(const float *b, ptrdiff_t rowStride, uint8_t *high,
-                            uint8_t *low) {
-  uint16_t nonFinite = 0;
+/// Packs 32 rows of 16 values of B.
+static void packTileOfB(const float *b, ptrdiff_t rowStride, uint8_t *high,
+                        size_t line, Findings &findings) {
+  uint8_t *low = high + kLowBytes;
   for (size_t pair = 0; pair < kTile; ++pair, b += 2 * rowStride) {
     const TwoVectors x(b, b + rowStride);
-    nonFinite |= x.nonFiniteInFirst | x.nonFiniteInSecond;
+    findings.nonFinite |= uint32_t(x.nonFiniteInFirst | x.nonFiniteInSecond)
+                          << line;
     _mm512_store_si512(high + pair * kTileRowBytes,
                        pairUpperHalves(x.first, x.second));
-    _mm512_store_si512(low + pair * kTileRowBytes,
-                       pairUpperHalves(lowPart(x.first), lowPart(x.second)));
+    __m512i lowParts = pairUpperHalves(lowPart(x.first), lowPart(x.second));
+    findings.lowBits = _mm512_or_si512(findings.lowBits, lowParts);
+    _mm512_store_si512(low + pair * kTileRowBytes, lowParts);
   }
-  return nonFinite;
 }
 
 //===----------------------------------------------------------------------===//
@@ -140,19 +155,22 @@ static SPYRE_INLINE void storePairs(__m512i first, __m512i second,
                      _mm512_permutex2var_epi16(first, index, second));
 }
 
-/// The parts of as many of 32 codes as `columns` has bits. Infinities become 0,
-/// and are added to `infinities`, by column.
-static SPYRE_INLINE Parts partsOf(const uint16_t *codes, __mmask32 columns,
-                                  uint32_t &infinities) {
+/// The parts of as many of 32 codes as `mask` has bits. Infinities become 0.
+/// Returns which codes are some.
+static SPYRE_INLINE uint32_t loadParts(const uint16_t *codes, __mmask32 mask,
+                                       Parts &parts) {
   const __m512i infinity = _mm512_set1_epi16(0x7fff);
-  __m512i row = _mm512_maskz_loadu_epi16(columns, codes);
+  __m512i row = _mm512_maskz_loadu_epi16(mask, codes);
   __mmask32 found =
       _mm512_cmpeq_epi16_mask(_mm512_and_si512(row, infinity), infinity);
-  if (__builtin_expect(found != 0, 0)) {
-    infinities |= found;
+  if (__builtin_expect(found != 0, 0))
     row = _mm512_mask_mov_epi16(row, found, _mm512_setzero_si512());
-  }
-  return partsOf(row);
+  parts = partsOf(row);
+  return found;
+}
+
+static SPYRE_INLINE __mmask32 firstOf32(size_t count) {
+  return count < 32 ? (1U << count) - 1 : ~0U;
 }
 
 //===----------------------------------------------------------------------===//
@@ -169,70 +187,106 @@ void copyPadded(const Floats &source, size_t rows, size_t columns,
   avx512::table()->copyFloat(target, dense, source.values, strides, shape, 2);
 }
 
-/// Packs up to 32 rows of A, or columns of B. Returns which have values that
-/// are not finite.
+/// Packs up to 32 rows of A, or columns of B.
 template <bool IsA>
-static uint32_t packBlock(const Floats &factor, size_t lines, size_t depth,
-                          uint8_t *block) {
+static BlockTraits packBlock(const Floats &factor, size_t lines, size_t depth,
+                             uint8_t *block) {
   alignas(64) float copy[kBlockLines * kBlockLines];
-  uint32_t nonFinite = 0;
+  Findings findings;
   for (size_t k = 0; k < depth; k += kTileDepth, block += kStepBytes) {
     Floats part = IsA ? factor.from(0, k) : factor.from(k, 0);
     size_t partDepth = atMost(kTileDepth, depth - k);
-    if (part.columnStride != 1 || lines < kBlockLines ||
+    if (part.columnStride != 1 || lines % kTile != 0 ||
         partDepth < kTileDepth) {
       copyPadded(part, IsA ? lines : partDepth, IsA ? partDepth : lines, copy);
       part = {copy, ptrdiff_t(kBlockLines), 1};
     }
     for (size_t line = 0; line < lines; line += kTile) {
       const Floats tile = IsA ? part.from(line, 0) : part.from(0, line);
-      uint8_t *high = block + line / kTile * kTileBytes;
-      uint32_t found = (IsA ? packTileOfA : packTileOfB)(
-          tile.values, tile.rowStride, high, high + 2 * kTileBytes);
-      nonFinite |= found << line;
+      (IsA ? packTileOfA : packTileOfB)(tile.values, tile.rowStride,
+                                        block + line / kTile * kTileBytes, line,
+                                        findings);
     }
   }
-  return nonFinite;
+  return findings.traits();
 }
 
 void packRows(const Floats &a, size_t rows, size_t depth, uint8_t *blocks,
-              uint32_t *nonFinite) {
+              BlockTraits *traits) {
   for (size_t i = 0; i < rows; i += kBlockLines, blocks += blockBytes(depth))
-    *nonFinite++ = packBlock<true>(a.from(i, 0), atMost(kBlockLines, rows - i),
-                                   depth, blocks);
+    *traits++ = packBlock<true>(a.from(i, 0), atMost(kBlockLines, rows - i),
+                                depth, blocks);
 }
 
 void packColumns(const Floats &b, size_t columns, size_t depth, uint8_t *blocks,
-                 uint32_t *nonFinite) {
+                 BlockTraits *traits) {
   for (size_t j = 0; j < columns; j += kBlockLines, blocks += blockBytes(depth))
-    *nonFinite++ = packBlock<false>(
-        b.from(0, j), atMost(kBlockLines, columns - j), depth, blocks);
+    *traits++ = packBlock<false>(b.from(0, j), atMost(kBlockLines, columns - j),
+                                 depth, blocks);
+}
+
+// Each row for all k, because rows often lie far apart.
+void packRows(const Codes &a, size_t rows, size_t depth, uint8_t *blocks,
+              BlockTraits *traits) {
+  const size_t steps = numSteps(depth);
+  ptrdiff_t offsets[kMaxDepth / kTileDepth];
+  for (size_t step = 0; step < steps; ++step)
+    offsets[step] = a.offsetOf(step * kTileDepth);
+  const __mmask32 lastMask = firstOf32(depth - (steps - 1) * kTileDepth);
+  for (size_t i = 0; i < rows; i += kBlockLines, blocks += blockBytes(depth)) {
+    const size_t count = atMost(kBlockLines, rows - i);
+    const size_t numTiles = (count + kTile - 1) / kTile;
+    const uint16_t *row = a.codes + ptrdiff_t(i) * a.rowStride;
+    Findings findings;
+    for (size_t line = 0; line < numTiles * kTile; ++line, row += a.rowStride) {
+      uint8_t *high = blocks + line * kTileRowBytes;
+      for (size_t step = 0; step < steps; ++step, high += kStepBytes) {
+        Parts parts = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+        if (line < count)
+          findings.nonFinite |=
+              uint32_t(loadParts(row + offsets[step],
+                                 step + 1 < steps ? ~0U : lastMask, parts) != 0)
+              << line;
+        findings.lowBits = _mm512_or_si512(findings.lowBits, parts.low);
+        _mm512_store_si512(high, parts.high);
+        _mm512_store_si512(high + kLowBytes, parts.low);
+      }
+    }
+    *traits++ = findings.traits();
+  }
 }
 
 // A row of all blocks after another: where rows lie far apart, memory is faster
 // so.
 void packColumns(const Codes &b, size_t columns, size_t depth, uint8_t *blocks,
-                 uint32_t *infinities) {
-  const size_t bytes = blockBytes(depth);
-  for (size_t j = 0; j < columns; j += kBlockLines)
-    infinities[j / kBlockLines] = 0;
+                 BlockTraits *traits) {
+  const size_t bytes = blockBytes(depth), numBlocks = numBlocksOf(columns);
+  Findings findings[kMaxBlocks];
+  ptrdiff_t offsets[kMaxBlocks];
+  for (size_t j = 0; j < numBlocks; ++j)
+    offsets[j] = b.offsetOf(j * kBlockLines);
   for (size_t k = 0; k < numSteps(depth) * kTileDepth; k += 2) {
     uint8_t *target = blocks + k / kTileDepth * kStepBytes +
                       k % kTileDepth / 2 * kTileRowBytes;
-    for (size_t j = 0; j < columns; j += kBlockLines, target += bytes) {
-      size_t count = atMost(kBlockLines, columns - j);
-      auto mask = __mmask32(~uint64_t(0) >> (64 - count));
-      uint32_t &found = infinities[j / kBlockLines];
+    const uint16_t *row = b.codes + ptrdiff_t(k) * b.rowStride;
+    for (size_t j = 0; j < numBlocks; ++j, target += bytes) {
+      const __mmask32 mask = firstOf32(columns - j * kBlockLines);
       const Parts zero = {_mm512_setzero_si512(), _mm512_setzero_si512()};
       Parts first = zero, second = zero;
+      uint32_t found = 0;
       if (k < depth)
-        first = partsOf(b.from(k, j).codes, mask, found);
+        found |= loadParts(row + offsets[j], mask, first);
       if (k + 1 < depth)
-        second = partsOf(b.from(k + 1, j).codes, mask, found);
+        found |= loadParts(row + offsets[j] + b.rowStride, mask, second);
+      findings[j].nonFinite |= found;
+      findings[j].lowBits = _mm512_or_si512(
+          findings[j].lowBits, _mm512_or_si512(first.low, second.low));
       storePairs(first.high, second.high, target);
-      storePairs(first.low, second.low, target + 2 * kTileBytes);
+      storePairs(first.low, second.low, target + kLowBytes);
     }
   }
+  for (size_t j = 0; j < numBlocks; ++j)
+    traits[j] = findings[j].traits();
 }
 
 } // namespace spyre::runtime::amx

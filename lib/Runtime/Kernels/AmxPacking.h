@@ -31,12 +31,14 @@ constexpr size_t kTileRowBytes = 64;
 // a factor has the high parts of its two tiles, then the low ones.
 constexpr size_t kBlockLines = 2 * kTile;
 constexpr size_t kStepBytes = 4 * kTileBytes;
+constexpr size_t kLowBytes = 2 * kTileBytes; // where those are
 
-// So many rows, columns and k are multiplied at a time: parts of two factors of
-// 512 KiB each, which are in the second-level cache meanwhile.
+// So many rows, columns and k are multiplied at a time. A block of B, 16 KiB,
+// is in the first-level cache meanwhile, and parts of both factors, of 128 KiB,
+// in the second-level one.
 constexpr size_t kMaxBlocks = 8;
 constexpr size_t kMaxLines = kMaxBlocks * kBlockLines;
-constexpr size_t kMaxDepth = 16 * kTileDepth;
+constexpr size_t kMaxDepth = 4 * kTileDepth;
 
 /// A factor of floats.
 struct Floats {
@@ -50,13 +52,22 @@ struct Floats {
   }
 };
 
-/// A factor of DL16 codes whose columns are dense.
+/// A factor of DL16 codes whose rows are dense, but for parts (HalfFactor).
 struct Codes {
   const uint16_t *codes;
   ptrdiff_t rowStride;
+  size_t partLength;
+  ptrdiff_t partStride;
 
+  /// `column` is that of a block or of a step.
   Codes from(size_t row, size_t column) const {
-    return {codes + ptrdiff_t(row) * rowStride + column, rowStride};
+    return {codes + ptrdiff_t(row) * rowStride + offsetOf(column), rowStride,
+            partLength, partStride};
+  }
+  ptrdiff_t offsetOf(size_t column) const {
+    return column < partLength ? ptrdiff_t(column)
+                               : ptrdiff_t(column / partLength) * partStride +
+                                     ptrdiff_t(column % partLength);
   }
 };
 
@@ -70,22 +81,34 @@ constexpr size_t numSteps(size_t depth) {
 constexpr size_t blockBytes(size_t depth) {
   return numSteps(depth) * kStepBytes;
 }
+constexpr size_t numBlocksOf(size_t lines) {
+  return (lines + kBlockLines - 1) / kBlockLines;
+}
 
 /// As many rows and columns of `source` as asked for, up to 32 by 32, zeros
 /// behind them.
 void copyPadded(const Floats &source, size_t rows, size_t columns,
                 float *target);
 
+/// What is known of 32 packed lines: rows of A or columns of B.
+struct BlockTraits {
+  /// A bit for each line with values that are not finite.
+  uint32_t nonFinite;
+  /// Whether a low part is not zero.
+  bool hasLow;
+};
+
 // They pack so many rows of A or columns of B, at most kMaxLines, in blocks of
-// blockBytes(depth). Values that are not finite become 0; which lines have some
-// is a bit of each in a number per block.
+// blockBytes(depth). Values that are not finite become 0.
 
 void packRows(const Floats &a, size_t rows, size_t depth, uint8_t *blocks,
-              uint32_t *nonFinite);
+              BlockTraits *traits);
+void packRows(const Codes &a, size_t rows, size_t depth, uint8_t *blocks,
+              BlockTraits *traits);
 void packColumns(const Floats &b, size_t columns, size_t depth, uint8_t *blocks,
-                 uint32_t *nonFinite);
+                 BlockTraits *traits);
 void packColumns(const Codes &b, size_t columns, size_t depth, uint8_t *blocks,
-                 uint32_t *nonFinite);
+                 BlockTraits *traits);
 
 } // namespace amx
 } // namespace spyre::runtime

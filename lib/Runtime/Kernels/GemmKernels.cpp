@@ -200,8 +200,7 @@ static SPYRE_INLINE void multiplyPanel(size_t m, MicroArguments args,
 
 void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
           ptrdiff_t colStrideA, const float *b, ptrdiff_t rowStrideB,
-          ptrdiff_t colStrideB, float *c, ptrdiff_t rowStrideC,
-          FactorTraits /*traits*/) {
+          ptrdiff_t colStrideB, float *c, ptrdiff_t rowStrideC) {
   if (m == 0 || n == 0 || k == 0)
     return;
   alignas(64) float panel[kPanelFloats];
@@ -386,7 +385,7 @@ static void gemmOfPieces(size_t m, const CodeArguments &args, size_t columns) {
                    piece + row * columns, columns);
     gemm(m, columns, depth, args.a + ptrdiff_t(p) * args.colStrideA,
          args.rowStrideA, args.colStrideA, piece, ptrdiff_t(columns), 1, args.c,
-         args.rowStrideC, {});
+         args.rowStrideC);
   }
 }
 
@@ -487,8 +486,7 @@ gemmOfPanels(size_t m, const CodeArguments &args, size_t columns) {
 
 void gemmOfCodes(size_t m, size_t n, size_t k, const float *a,
                  ptrdiff_t rowStrideA, ptrdiff_t colStrideA, const void *b,
-                 ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC,
-                 FactorTraits /*traits*/) {
+                 ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC) {
   const auto *codes = static_cast<const uint16_t *>(b);
   if (m > kMaxRowsInRegisters && k > 0)
     for (size_t columns; n >= kPanelColumns; n -= columns) {

@@ -42,6 +42,7 @@ const KernelTable *table() {
                                          chainAndSum,
                                          gemm,
                                          gemmOfCodes,
+                                         /*gemmOfHalves=*/nullptr,
                                          copyFloat,
                                          copyInt16,
                                          copyInt32,

@@ -96,12 +96,10 @@ void accumulateRows(ReduceOp op, const float *x, size_t rows, size_t n,
 
 void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
           ptrdiff_t colStrideA, const float *b, ptrdiff_t rowStrideB,
-          ptrdiff_t colStrideB, float *c, ptrdiff_t rowStrideC,
-          FactorTraits traits);
+          ptrdiff_t colStrideB, float *c, ptrdiff_t rowStrideC);
 void gemmOfCodes(size_t m, size_t n, size_t k, const float *a,
                  ptrdiff_t rowStrideA, ptrdiff_t colStrideA, const void *b,
-                 ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC,
-                 FactorTraits traits);
+                 ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC);
 
 void copyFloat(float *dst, const ptrdiff_t *dstStrides, const float *src,
                const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank);

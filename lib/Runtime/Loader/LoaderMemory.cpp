@@ -443,6 +443,60 @@ static bool isFactor(ktdp::LoadOp load) {
   return user && user.getNumReductionLoops() > 0 && user.getNumDpsInputs() > 1;
 }
 
+/// The dimension of a factor that has to be dense in memory so that
+/// gemmOfHalves() takes its codes where they are: the one along columns of the
+/// right factor, or along k of the left one. Returns -1 if the loop nest is no
+/// product of two matrices of halves, or is known to have too few rows.
+static int findDenseDim(OpOperand &factor) {
+  auto op = cast<linalg::LinalgOp>(factor.getOwner());
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1)
+    return -1;
+  enum { left, right, sum };
+  AffineMap maps[] = {op.getIndexingMapsArray()[0],
+                      op.getIndexingMapsArray()[1],
+                      op.getMatchingIndexingMap(op.getDpsInitOperand(0))};
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (elemOf(input->get().getType()) != Elem::F16)
+      return -1;
+  if (!llvm::all_of(maps,
+                    [](AffineMap map) { return map.isProjectedPermutation(); }))
+    return -1;
+  // Which maps use a loop says whether it is m, n, k or a batch.
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  int columns = -1;
+  for (AffineExpr result : maps[sum].getResults())
+    if (unsigned loop = cast<AffineDimExpr>(result).getPosition();
+        extents[loop] != 1)
+      columns = int(loop);
+  if (columns < 0)
+    return -1;
+  const int ofColumns = maps[left].isFunctionOfDim(columns) ? left : right;
+  int depth = -1, rows = -1;
+  for (unsigned loop = 0; loop < extents.size(); ++loop) {
+    if (extents[loop] == 1)
+      continue;
+    bool isOfColumns = maps[ofColumns].isFunctionOfDim(loop);
+    bool isOfRows = maps[1 - ofColumns].isFunctionOfDim(loop);
+    bool isOfSum = maps[sum].isFunctionOfDim(loop);
+    if (isOfColumns && isOfRows && !isOfSum && depth < 0)
+      depth = int(loop);
+    else if (!isOfColumns && isOfRows && isOfSum && rows < 0)
+      rows = int(loop);
+    else if (!isOfColumns || isOfRows || int(loop) != columns)
+      return -1;
+  }
+  if (depth < 0 || rows < 0)
+    return -1;
+  // Where a run has fewer rows than it had to have, it reads the tile itself.
+  if (!ShapedType::isDynamic(extents[rows]) &&
+      extents[rows] < int64_t(kMinRowsOfHalves))
+    return -1;
+  const int number = int(factor.getOperandNumber());
+  const int dense = number == ofColumns ? columns : depth;
+  return int(*maps[number].getResultPosition(
+      getAffineDimExpr(dense, op.getContext())));
+}
+
 LogicalResult FunctionLoader::loadLoad(Operation *op) {
   auto load = cast<ktdp::LoadOp>(op);
   Type base = ktdp::getBaseElementType(load.getTile());
@@ -473,7 +527,9 @@ LogicalResult FunctionLoader::loadLoad(Operation *op) {
   }
   instr.isDeferred = canDefer(load);
   if (isFactor(load)) {
-    instr.isFactor = instr.isDeferred;
+    instr.isFactor = true;
+    if (instr.isDeferred)
+      instr.denseDim = findDenseDim(*load.getResult().use_begin());
     keepTiles(op, p);
   }
   p.denseInnermost = p.denseVar >= 0 && p.denseVar + 1 != p.rank &&

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <string>
+#include <vector>
 
 namespace spyre::runtime {
 
@@ -106,6 +108,41 @@ inline std::vector<float> randomFloats(size_t count, float low, float high,
     v = distribution(generator);
   return values;
 }
+
+/// Every code of DL16 in turn, but for the infinities, from `first` on.
+inline std::vector<uint16_t> someCodes(size_t count, uint16_t first) {
+  std::vector<uint16_t> codes(count);
+  for (size_t i = 0; i < count; ++i) {
+    uint16_t code = uint16_t(first + 7919 * i);
+    codes[i] = (code & 0x7fff) == 0x7fff ? uint16_t(0x8000) : code;
+  }
+  return codes;
+}
+
+/// Of a matrix, in elements.
+struct Strides {
+  ptrdiff_t row, column;
+};
+
+/// Row-major, transposed, padded both ways.
+inline std::vector<Strides> stridesOf(size_t rows, size_t columns) {
+  return {{ptrdiff_t(columns), 1},
+          {1, ptrdiff_t(rows)},
+          {ptrdiff_t(columns) + 5, 1},
+          {2, 2 * ptrdiff_t(rows) + 1}};
+}
+
+/// Values of at most 16 significant bits as a factor.
+inline HalfFactor halves(const std::vector<float> &values, Strides strides,
+                         uint64_t version = 0) {
+  HalfFactor factor;
+  factor.values = values.data();
+  factor.rowStride = strides.row;
+  factor.columnStride = strides.column;
+  factor.version = version;
+  return factor;
+}
+inline Strides rowMajor(size_t columns) { return {ptrdiff_t(columns), 1}; }
 
 /// Distance of `value` from `reference` in units of the last place of the
 /// nearest float; 0 for equal infinities and NaNs.

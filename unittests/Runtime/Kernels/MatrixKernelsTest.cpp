@@ -234,18 +234,6 @@ TEST_P(ReduceKernels, NaNAndIdentities) {
   EXPECT_EQ(acc, -INFINITY);
 }
 
-struct Strides {
-  ptrdiff_t row, column;
-};
-
-/// Row-major, transposed, padded both ways.
-std::vector<Strides> stridesOf(size_t rows, size_t columns) {
-  return {{ptrdiff_t(columns), 1},
-          {1, ptrdiff_t(rows)},
-          {ptrdiff_t(columns) + 5, 1},
-          {2, 2 * ptrdiff_t(rows) + 1}};
-}
-
 TEST_P(ReduceKernels, KeepsTheBetterValueAndItsIndex) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float some[] = {nan,
@@ -316,7 +304,7 @@ TEST_P(GemmKernel, MatchesOneChainPerElement) {
       for (Strides sb : stridesOf(depth, n)) {
         std::vector<float> c = initial;
         k.gemm(m, n, depth, a.data(), sa.row, sa.column, b.data(), sb.row,
-               sb.column, c.data(), ldc, {});
+               sb.column, c.data(), ldc);
         for (size_t i = 0; i < m; ++i)
           for (size_t j = 0; j < size_t(ldc); ++j) {
             float expected = initial[i * size_t(ldc) + j];
@@ -339,119 +327,8 @@ TEST_P(GemmKernel, MatchesOneChainPerElement) {
   }
 }
 
-/// Random values of at most 16 significant bits.
-std::vector<float> randomHalves(size_t n, unsigned seed) {
-  std::vector<float> values = randomFloats(n, -1, 1, seed);
-  for (float &value : values) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof(bits));
-    bits &= 0xffffff00;
-    std::memcpy(&value, &bits, sizeof(bits));
-  }
-  return values;
-}
-
-/// The bf16 number of the upper 16 bits, and what is left.
-struct Parts {
-  explicit Parts(float value) : high(value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof(bits));
-    bits &= 0xffff0000;
-    std::memcpy(&high, &bits, sizeof(bits));
-    low = value - high;
-  }
-  float high, low;
-};
-
-/// The sum of products in the order that AmxKernels.cpp states.
-float sumAsTiles(float sum, const std::vector<float> &x,
-                 const std::vector<float> &y) {
-  for (size_t start = 0; start < x.size(); start += 32)
-    for (auto [ofX, ofY] : {std::pair{&Parts::high, &Parts::high},
-                            {&Parts::high, &Parts::low},
-                            {&Parts::low, &Parts::low},
-                            {&Parts::low, &Parts::high}}) {
-      float chains[2] = {0, 0};
-      for (size_t p = start; p < std::min(start + 32, x.size()); ++p)
-        chains[p % 2] =
-            std::fma(Parts(x[p]).*ofX, Parts(y[p]).*ofY, chains[p % 2]);
-      sum += chains[0] + chains[1];
-    }
-  return sum;
-}
-
-TEST_P(GemmKernel, SumsHalvesInItsOrder) {
-  // The last ones are more rows and k than are packed at a time.
-  const size_t sizes[][3] = {
-      {9, 16, 16},  {9, 16, 15},  {8, 16, 16},   {9, 15, 16},   {16, 16, 32},
-      {17, 31, 33}, {31, 33, 64}, {32, 32, 31},  {33, 65, 100}, {48, 48, 96},
-      {64, 64, 63}, {65, 1, 40},  {300, 40, 70}, {40, 70, 600}, {1, 64, 40},
-      {3, 130, 70}, {1, 1, 1}};
-  for (auto [m, n, depth] : sizes) {
-    size_t space = 4 * (m + 8) * (depth + 8) + 4 * (n + 8) * (depth + 8);
-    std::vector<float> a = randomHalves(space, 41), b = randomHalves(space, 42);
-    std::vector<float> initial = randomFloats((m + 1) * (n + 7), -1, 1, 43);
-    ptrdiff_t ldc = ptrdiff_t(n) + 7;
-    for (Strides sa : stridesOf(m, depth))
-      for (Strides sb : stridesOf(depth, n)) {
-        std::vector<float> c = initial, other = initial;
-        k.gemm(m, n, depth, a.data(), sa.row, sa.column, b.data(), sb.row,
-               sb.column, c.data(), ldc, {true});
-        if (std::string(k.name) != "amx" || m <= 8) {
-          k.gemm(m, n, depth, a.data(), sa.row, sa.column, b.data(), sb.row,
-                 sb.column, other.data(), ldc, {});
-          ASSERT_EQ(c, other);
-          continue;
-        }
-        for (size_t i = 0; i < m; ++i)
-          for (size_t j = 0; j < size_t(ldc); ++j) {
-            std::vector<float> x, y;
-            for (size_t p = 0; p < depth && j < n; ++p) {
-              x.push_back(
-                  a[size_t(ptrdiff_t(i) * sa.row + ptrdiff_t(p) * sa.column)]);
-              y.push_back(
-                  b[size_t(ptrdiff_t(p) * sb.row + ptrdiff_t(j) * sb.column)]);
-            }
-            ASSERT_EQ(c[i * size_t(ldc) + j],
-                      sumAsTiles(initial[i * size_t(ldc) + j], x, y))
-                << m << "x" << n << "x" << depth << " at " << i << "," << j;
-          }
-      }
-  }
-}
-
-TEST_P(GemmKernel, KnowsFactorsByTheirVersions) {
-  // Two parts of k, and of rows.
-  const size_t m = 300, n = 70, depth = 600;
-  std::vector<float> a(m * depth), b(depth * n);
-  auto product = [&](uint64_t versionA, uint64_t versionB) {
-    std::vector<float> c(m * n);
-    k.gemm(m, n, depth, a.data(), ptrdiff_t(depth), 1, b.data(), ptrdiff_t(n),
-           1, c.data(), ptrdiff_t(n), {true, versionA, versionB});
-    return c;
-  };
-  unsigned seed = 0;
-  const std::pair<uint64_t, uint64_t> changes[] = {
-      {1, 2}, {1, 3}, {4, 3}, {0, 3}, {0, 0}, {0, 0}, {5, 0}, {6, 7}};
-  std::pair<uint64_t, uint64_t> last;
-  for (auto versions : changes) {
-    if (versions.first == 0 || versions.first != last.first)
-      a = randomHalves(m * depth, ++seed);
-    if (versions.second == 0 || versions.second != last.second)
-      b = randomHalves(depth * n, ++seed);
-    last = versions;
-    std::vector<float> found = product(versions.first, versions.second);
-    // At other addresses, nothing is known.
-    std::vector<float> otherA = a, otherB = b, expected(m * n);
-    k.gemm(m, n, depth, otherA.data(), ptrdiff_t(depth), 1, otherB.data(),
-           ptrdiff_t(n), 1, expected.data(), ptrdiff_t(n), {true});
-    ASSERT_EQ(found, expected) << versions.first << " " << versions.second;
-    ASSERT_EQ(product(versions.first, versions.second), expected);
-  }
-}
-
 TEST_P(GemmKernel, SpecialValuesStayInTheirElement) {
-  for (bool areHalves : {false, true})
+  for (bool areHalves : {false, k.gemmOfHalves != nullptr})
     for (size_t m : {9, 40}) {
       size_t n = 37, depth = 300;
       std::vector<float> a(m * depth, 1.0f), b(depth * n, 1.0f), c(m * n, 0.0f);
@@ -462,8 +339,12 @@ TEST_P(GemmKernel, SpecialValuesStayInTheirElement) {
       b[5 * n + 36] = NAN;
       b[5 * n + 7] = -INFINITY;
       b[3 * n + 20] = 0;
-      k.gemm(m, n, depth, a.data(), ptrdiff_t(depth), 1, b.data(), ptrdiff_t(n),
-             1, c.data(), ptrdiff_t(n), {areHalves});
+      if (areHalves)
+        k.gemmOfHalves(m, n, depth, halves(a, rowMajor(depth)),
+                       halves(b, rowMajor(n)), c.data(), ptrdiff_t(n));
+      else
+        k.gemm(m, n, depth, a.data(), ptrdiff_t(depth), 1, b.data(),
+               ptrdiff_t(n), 1, c.data(), ptrdiff_t(n));
       for (size_t i = 0; i < m; ++i)
         for (size_t j = 0; j < n; ++j) {
           float expected = float(depth) - (j == 20);
@@ -479,19 +360,9 @@ TEST_P(GemmKernel, SpecialValuesStayInTheirElement) {
     }
 }
 
-/// Every code of DL16 in turn, but for the infinities, from `first` on.
-std::vector<uint16_t> someCodes(size_t count, uint16_t first) {
-  std::vector<uint16_t> codes(count);
-  for (size_t i = 0; i < count; ++i) {
-    uint16_t code = uint16_t(first + 7919 * i);
-    codes[i] = (code & 0x7fff) == 0x7fff ? uint16_t(0x8000) : code;
-  }
-  return codes;
-}
-
 /// gemmOfCodes() against gemm() on decoded values.
 void checkProductOfCodes(const KernelTable &k, size_t m, size_t n, size_t depth,
-                         size_t gap, bool hasInfinity, bool areHalves) {
+                         size_t gap, bool hasInfinity) {
   size_t stride = n + gap;
   // No byte behind the last code.
   std::vector<uint16_t> codes =
@@ -501,33 +372,30 @@ void checkProductOfCodes(const KernelTable &k, size_t m, size_t n, size_t depth,
     codes[(depth / 2) * stride + n / 2] = 0xffff;
   std::vector<float> b(codes.size());
   k.loadFloatRun(ElementFormat::DL16, codes.data(), b.data(), codes.size());
-  size_t size = m * (depth + 2);
-  std::vector<float> a =
-      areHalves ? randomHalves(size, 31) : randomFloats(size, -1, 1, 31);
+  std::vector<float> a = randomFloats(m * (depth + 2), -1, 1, 31);
   std::vector<float> c = randomFloats(m * (n + 3), -1, 1, 32);
   std::vector<float> expected = c;
   k.gemm(m, n, depth, a.data(), 1, ptrdiff_t(m), b.data(), ptrdiff_t(stride), 1,
-         expected.data(), ptrdiff_t(n) + 3, {areHalves});
+         expected.data(), ptrdiff_t(n) + 3);
   k.gemmOfCodes(m, n, depth, a.data(), 1, ptrdiff_t(m), codes.data(),
-                ptrdiff_t(stride), c.data(), ptrdiff_t(n) + 3, {areHalves});
+                ptrdiff_t(stride), c.data(), ptrdiff_t(n) + 3);
   for (size_t i = 0; i < c.size(); ++i)
     ASSERT_TRUE(sameFloat(c[i], expected[i]))
         << m << "x" << n << "x" << depth << " gap " << gap << " at " << i;
 }
 
 TEST_P(GemmKernel, CodesGiveTheBitsOfTheirValues) {
-  for (bool hasInfinity : {false, true})
-    for (bool areHalves : {false, true}) {
-      for (size_t m : {1, 2, 3, 4, 5, 8, 9, 13})
-        for (size_t n : {1, 15, 16, 31, 32, 63, 64, 65, 96, 128, 200})
-          for (size_t depth : {0, 1, 2, 63, 300})
-            for (size_t gap : {0, 5})
-              checkProductOfCodes(k, m, n, depth, gap, hasInfinity, areHalves);
-      // Several blocks of panels of each instruction set.
-      for (size_t n : {256, 300, 545})
-        for (size_t depth : {128, 129, 600})
-          checkProductOfCodes(k, 21, n, depth, 5, hasInfinity, areHalves);
-    }
+  for (bool hasInfinity : {false, true}) {
+    for (size_t m : {1, 2, 3, 4, 5, 8, 9, 13})
+      for (size_t n : {1, 15, 16, 31, 32, 63, 64, 65, 96, 128, 200})
+        for (size_t depth : {0, 1, 2, 63, 300})
+          for (size_t gap : {0, 5})
+            checkProductOfCodes(k, m, n, depth, gap, hasInfinity);
+    // Several blocks of panels of each instruction set.
+    for (size_t n : {256, 300, 545})
+      for (size_t depth : {128, 129, 600})
+        checkProductOfCodes(k, 21, n, depth, 5, hasInfinity);
+  }
 }
 
 SPYRE_INSTANTIATE_KERNEL_TEST(ReduceKernels);

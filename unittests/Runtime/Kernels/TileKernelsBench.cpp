@@ -33,11 +33,20 @@ double bestSeconds(F f) {
 void benchGemm(const KernelTable &k, size_t m, size_t n, size_t depth,
                bool transposeA, bool transposeB) {
   std::vector<float> a(m * depth, 1.0f), b(depth * n, 1.0f), c(m * n, 0.0f);
+  HalfFactor factorA, factorB;
+  factorA.values = a.data();
+  factorA.rowStride = transposeA ? 1 : ptrdiff_t(depth);
+  factorA.columnStride = transposeA ? ptrdiff_t(m) : 1;
+  factorB.values = b.data();
+  factorB.rowStride = transposeB ? 1 : ptrdiff_t(n);
+  factorB.columnStride = transposeB ? ptrdiff_t(depth) : 1;
   double seconds = bestSeconds([&] {
-    k.gemm(m, n, depth, a.data(), transposeA ? 1 : ptrdiff_t(depth),
-           transposeA ? ptrdiff_t(m) : 1, b.data(),
-           transposeB ? 1 : ptrdiff_t(n), transposeB ? ptrdiff_t(depth) : 1,
-           c.data(), ptrdiff_t(n), {true});
+    if (k.gemmOfHalves && m >= kMinRowsOfHalves)
+      k.gemmOfHalves(m, n, depth, factorA, factorB, c.data(), ptrdiff_t(n));
+    else
+      k.gemm(m, n, depth, a.data(), factorA.rowStride, factorA.columnStride,
+             b.data(), factorB.rowStride, factorB.columnStride, c.data(),
+             ptrdiff_t(n));
   });
   std::printf("  gemm %4zux%4zux%4zu %s%s %8.1f GFLOP/s\n", m, n, depth,
               transposeA ? "T" : "N", transposeB ? "T" : "N",
@@ -49,9 +58,19 @@ void benchGemmOfCodes(const KernelTable &k, size_t m, size_t depth) {
   constexpr size_t n = 64;
   std::vector<uint16_t> b(depth * n, 0x3e00);
   std::vector<float> a(m * depth, 1.0f), c(m * n, 0.0f);
+  HalfFactor factorA, factorB;
+  factorA.values = a.data();
+  factorA.rowStride = ptrdiff_t(depth);
+  factorA.columnStride = 1;
+  factorB.values = b.data();
+  factorB.areCodes = true;
+  factorB.rowStride = ptrdiff_t(n);
   double seconds = bestSeconds([&] {
-    k.gemmOfCodes(m, n, depth, a.data(), ptrdiff_t(depth), 1, b.data(),
-                  ptrdiff_t(n), c.data(), ptrdiff_t(n), {true});
+    if (k.gemmOfHalves && m >= kMinRowsOfHalves)
+      k.gemmOfHalves(m, n, depth, factorA, factorB, c.data(), ptrdiff_t(n));
+    else
+      k.gemmOfCodes(m, n, depth, a.data(), ptrdiff_t(depth), 1, b.data(),
+                    ptrdiff_t(n), c.data(), ptrdiff_t(n));
   });
   std::printf("  gemm of codes %zux%zux%zu %8.1f GB/s of codes\n", m, n, depth,
               2e-9 * double(n * depth) / seconds);

@@ -240,14 +240,24 @@ constexpr unsigned storageBytes(ElementFormat format) {
   return kBytes[unsigned(format)];
 }
 
-/// What is known of the factors A and B of a product.
-struct FactorTraits {
-  /// Values have at most 16 significant bits, as those of DL16 and IEEE half.
-  bool areHalves = false;
-  /// Not 0: a number of the values of A, or B, that no other values at the same
-  /// address have. What is prepared of the factor is kept for other products.
-  uint64_t versionA = 0, versionB = 0;
+/// A or B of a product C += A * B whose values have at most 16 significant
+/// bits, as those of DL16 and IEEE half.
+struct HalfFactor {
+  /// Floats, or DL16 codes whose rows are dense.
+  const void *values = nullptr;
+  bool areCodes = false;
+  /// In elements.
+  ptrdiff_t rowStride = 0, columnStride = 0;
+  /// Codes of a row: behind so many, a multiple of kHalfPart, the next ones are
+  /// `partStride` elements behind the first of these, and so on.
+  size_t partLength = SIZE_MAX;
+  ptrdiff_t partStride = 0;
+  /// Not 0: a number of these values, which no other values at the same address
+  /// have. What is prepared of the factor is kept for other products.
+  uint64_t version = 0;
 };
+constexpr size_t kHalfPart = 32;
+constexpr size_t kMinRowsOfHalves = 8;
 
 /// The rounding of a float that is stored in a format.
 constexpr Rounding roundingOf(ElementFormat format) {
@@ -397,18 +407,20 @@ struct KernelTable {
   /// C[i, j] += sum over k of A[i, k] * B[k, j] in fp32, where X[p, q] is
   /// x[p * rowStrideX + q * colStrideX] and C has unit column stride. Every
   /// element is one chain of (fused where the set has it) multiply-adds from
-  /// C[i, j] with k ascending, hence independent of M, N and the strides. The
-  /// set `amx` sums halves for more than 8 rows in an order of its own
-  /// (AmxKernels.cpp), which depends on k alone.
+  /// C[i, j] with k ascending, hence independent of M, N and the strides.
   void (*gemm)(size_t m, size_t n, size_t k, const float *a,
                ptrdiff_t rowStrideA, ptrdiff_t colStrideA, const float *b,
                ptrdiff_t rowStrideB, ptrdiff_t colStrideB, float *c,
-               ptrdiff_t rowStrideC, FactorTraits traits);
+               ptrdiff_t rowStrideC);
   /// The same, to the bit, for a B of DL16 codes of unit column stride.
   void (*gemmOfCodes)(size_t m, size_t n, size_t k, const float *a,
                       ptrdiff_t rowStrideA, ptrdiff_t colStrideA, const void *b,
-                      ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC,
-                      FactorTraits traits);
+                      ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC);
+  /// The same for halves, with a sum of fp32 in an order of its own, which
+  /// depends on k alone (AmxKernels.cpp). To be used for kMinRowsOfHalves rows
+  /// and more; for fewer, gemm() is faster. Null for all sets but `amx`.
+  void (*gemmOfHalves)(size_t m, size_t n, size_t k, const HalfFactor &a,
+                       const HalfFactor &b, float *c, ptrdiff_t rowStrideC);
 
   //===--- strided copies and device memory -------------------------------===//
   // Strides are in elements of their own side and may be 0 (source only) or
