@@ -11,7 +11,9 @@ With ``--whole``, two more processes say how much memory one takes beyond the we
 and beyond what it took before the model was made, after prompts and decode steps.
 Without ``transformers``, which ``make models`` installs, nothing is measured.
 
-usage: llm.py [--whole] [--steps N] [--rounds N] [--profile]
+With ``--bf16-weights`` the weights are numbers of bf16, as those of most checkpoints.
+
+usage: llm.py [--whole] [--bf16-weights] [--steps N] [--rounds N] [--profile]
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ STEPS_IN_TURN = 8
 LOADS = 6
 
 
-def make_model(layers: int) -> Any:
+def make_model(layers: int, *, has_bf16_weights: bool = False) -> Any:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(0)
@@ -67,7 +69,7 @@ def make_model(layers: int) -> Any:
     torch.set_default_dtype(torch.float16)
     model = LlamaForCausalLM(config).eval()
     torch.set_default_dtype(torch.float32)
-    return model
+    return model.bfloat16().half() if has_bf16_weights else model
 
 
 class Runner:
@@ -218,6 +220,7 @@ def speedup(found: Ratios, name: str, rounds: list[dict[str, float]], by: str) -
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--bf16-weights", action="store_true")
     parser.add_argument("--steps", type=int, default=256)
     parser.add_argument(
         "--rounds", type=int, default=4, help="of a prompt; the first is not counted"
@@ -232,7 +235,7 @@ def main() -> int:
     if options.whole:
         add_memory(found)
     with torch.no_grad():
-        model = make_model(layers)
+        model = make_model(layers, has_bf16_weights=options.bf16_weights)
         add_loading(found, model)
         dtype, on_cpu = fastest_on_cpu(model)
         device = model.to("spyre")
