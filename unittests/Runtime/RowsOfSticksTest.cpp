@@ -41,21 +41,28 @@ constexpr char kReduce[] = R"(
   %yt = ktdp.construct_access_tile %yv[%c0, %c0] {access_tile_set = #sums, access_tile_order = #pair} : memref<BxRxf32> -> !ktdp.access_tile<BxRxindex>
   ktdp.store %r, %yt : tensor<BxRxf32>, !ktdp.access_tile<BxRxindex>
 )";
-/// y, which lies as x does, is computed of x, of one element of z per row, and
-/// of one element of z per column.
+/// y, which lies as x does, is computed of x, of one element of z per row (NaN
+/// if it is infinite), and of one element of z per column.
 constexpr char kScale[] = R"(
   VIEW %y
   %zv = ktdp.construct_memory_view %z, sizes: [B, R], strides: [R, 1] {coordinate_set = #sums, memory_space = #ktdp.memory_space<global>} : memref<BxRxf16>
   %zt = ktdp.construct_access_tile %zv[%c0, %c0] {access_tile_set = #sums, access_tile_order = #pair} : memref<BxRxf16> -> !ktdp.access_tile<BxRxindex>
   %wv = ktdp.construct_memory_view %z, sizes: [C], strides: [1] {coordinate_set = #line, memory_space = #ktdp.memory_space<global>} : memref<Cxf16>
   %wt = ktdp.construct_access_tile %wv[%c0] {access_tile_set = #line, access_tile_order = #one} : memref<Cxf16> -> !ktdp.access_tile<Cxindex>
-  %b = ktdp.load %zt : !ktdp.access_tile<BxRxindex> -> tensor<BxRxf16>
+  %loaded = ktdp.load %zt : !ktdp.access_tile<BxRxindex> -> tensor<BxRxf16>
+  %n = tensor.empty() : tensor<BxRxf16>
+  %b = linalg.generic {indexing_maps = [#pair, #pair], iterator_types = ["parallel", "parallel"]} ins(%loaded : tensor<BxRxf16>) outs(%n : tensor<BxRxf16>) {
+  ^bb0(%p: f16, %o: f16):
+    %t = arith.subf %p, %p : f16
+    %u = arith.addf %t, %p : f16
+    linalg.yield %u : f16
+  } -> tensor<BxRxf16>
   %w = ktdp.load %wt : !ktdp.access_tile<Cxindex> -> tensor<Cxf16>
   %e = tensor.empty() : tensor<BxRxCxf16>
   %r = linalg.generic {indexing_maps = [#id, #rows, #columns, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%a, %b, %w : tensor<BxRxCxf16>, tensor<BxRxf16>, tensor<Cxf16>) outs(%e : tensor<BxRxCxf16>) {
   ^bb0(%p: f16, %q: f16, %s: f16, %o: f16):
     %t = arith.subf %p, %q : f16
-    %u = math.exp %t : f16
+    %u = FUNCTION : f16
     %v = arith.mulf %u, %s : f16
     linalg.yield %v : f16
   } -> tensor<BxRxCxf16>
@@ -161,10 +168,17 @@ std::vector<uint32_t> reduce(const Shape &shape, const std::string &combine,
   return std::vector<uint32_t>(sums, sums + numRows);
 }
 
+/// What kScale makes of a difference: a number of its own, or one more step of
+/// a chain.
+constexpr const char *kFunctions[] = {"math.exp %t", "arith.addf %t, %p"};
+
 /// y of kScale in the order of its elements, and how many of the places around
 /// them have changed. It begins `distance` elements behind x, or before it.
-std::pair<std::vector<uint16_t>, int> scale(const Shape &shape, int distance) {
-  auto program = loadProgramBytes(kernelOf(shape, kScale), {}, "rows.mlir");
+std::pair<std::vector<uint16_t>, int>
+scale(const Shape &shape, const std::string &function, int distance) {
+  std::string body = kScale;
+  replaceAll(body, "FUNCTION", function);
+  auto program = loadProgramBytes(kernelOf(shape, body), {}, "rows.mlir");
   DeviceMemory memory;
   int numScales = std::max(shape.batches * shape.rows, shape.columns);
   int before = std::max(-distance, 0);
@@ -173,7 +187,7 @@ std::pair<std::vector<uint16_t>, int> scale(const Shape &shape, int distance) {
   auto *codes = reinterpret_cast<uint16_t *>(memory.at(start));
   std::fill_n(codes, room, uint16_t(0x1234));
   for (int i = 0; i < numScales; ++i)
-    codes[room + i] = codeOf(i * 5 + 3);
+    codes[room + i] = i == 2 ? 0x7fff : codeOf(i * 5 + 3);
   fill(shape, codes + before);
   std::vector<uint16_t> was(codes, codes + room);
   int64_t first = int64_t(start / 2), y = before + distance;
@@ -212,19 +226,20 @@ TEST(RowsOfSticks, HaveTheBitsOfDenseRows) {
 
 // Also where the result lies on what is read.
 TEST(RowsOfSticks, ArePartsOfLoopsOverPoints) {
-  for (int columns : {1, 63, 64, 65, 128, 200, 1000})
-    for (int rows : {3, 300})
-      for (int batches : {1, 2}) {
-        Shape dense{batches, rows, columns, false};
-        Shape sticks{batches, rows, columns, true};
-        auto [expected, others] = scale(dense, dense.size());
-        EXPECT_EQ(others, 0);
-        for (int distance : {sticks.size(), 0, 64, -64, rows * 64}) {
-          auto [found, changed] = scale(sticks, distance);
-          EXPECT_EQ(found, expected)
-              << batches << " x " << rows << " rows of " << columns << ", "
-              << distance << " elements apart";
-          EXPECT_EQ(changed, 0);
+  for (const char *function : kFunctions)
+    for (int columns : {1, 63, 64, 65, 128, 192, 200, 1000})
+      for (int rows : {3, 4, 300})
+        for (int batches : {1, 2, 16}) {
+          Shape dense{batches, rows, columns, false};
+          Shape sticks{batches, rows, columns, true};
+          auto [expected, others] = scale(dense, function, dense.size());
+          EXPECT_EQ(others, 0);
+          for (int distance : {sticks.size(), 0, 64, -64, rows * 64}) {
+            auto [found, changed] = scale(sticks, function, distance);
+            EXPECT_EQ(found, expected)
+                << function << ", " << batches << " x " << rows << " rows of "
+                << columns << ", " << distance << " elements apart";
+            EXPECT_EQ(changed, 0);
+          }
         }
-      }
 }

@@ -46,3 +46,33 @@ void spyre::runtime::runOnDense(Core &core, const StructuredLoop &loop,
     }
   }
 }
+
+void spyre::runtime::runChain(Core &core, const StructuredLoop &loop,
+                              const std::vector<ChainInput> &inputs,
+                              uint8_t *results, int64_t count) {
+  const ScalarProgram &body = loop.body;
+  const ScalarOp &op = body.ops.front();
+  ScalarFrame frame;
+  enterProgram(core, body, frame);
+  constexpr auto bytes = static_cast<int64_t>(sizeof(uint16_t));
+  for (int64_t start = 0, next; start < count; start = next) {
+    next = count;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      const ChainInput &input = inputs[k];
+      int reg = body.inputs[k];
+      frame.step[reg] = input.codes ? 1 : 0;
+      if (!input.codes) {
+        frame.ptr[reg] = const_cast<float *>(&input.value);
+        continue;
+      }
+      int64_t at = start % input.period;
+      frame.ptr[reg] = const_cast<uint8_t *>(input.codes + at * bytes);
+      if (input.period - at < next - start)
+        next = start + input.period - at;
+    }
+    ChainSteps chain(&op, frame, core.ieee);
+    kernels().chainOfCodes(frame.ptr[op.a], frame.step[op.a], chain.steps,
+                           op.chain, results + start * bytes,
+                           static_cast<size_t>(next - start));
+  }
+}

@@ -215,7 +215,7 @@ bool StructuredLoop::runInto(Core &core, const TileVal &tile,
     return true;
   std::optional<TileVal::StridedPart> part = tile.onlyPart();
   if (!part)
-    return runIntoParts(core, tile);
+    return runInOrder(core, tile) || runIntoParts(core, tile);
   if (!tile.isApart(*part))
     return false;
   for (const LoopOperand &in : inputs)

@@ -341,26 +341,14 @@ bool KernelStacks::canRunOnCodes(const Core &core) const {
 /// A chain of DL16 reads codes and writes codes.
 void KernelStacks::runOnCodes(Core &core, uint8_t *const *places,
                               int64_t count) const {
-  const ScalarProgram &body = tiles.loop->body;
-  ScalarFrame frame;
-  enterProgram(core, body, frame);
-  size_t numInputs = tiles.loop->inputs.size();
-  for (size_t k = 0; k < numInputs; ++k) {
-    int reg = body.inputs[k];
-    frame.ptr[reg] = places[k];
-    frame.step[reg] = tiles.isOne[k] ? 0 : 1;
-    if (!tiles.isOne[k])
-      continue;
-    auto *value = static_cast<float *>(
-        scratchBuffer(core, body.numScratch + static_cast<int>(k)));
-    kernels().loadFloatRun(ElementFormat::DL16, places[k], value, 1);
-    frame.ptr[reg] = value;
-  }
-  const ScalarOp &op = body.ops.front();
-  ChainSteps chain(&op, frame, core.ieee);
-  kernels().chainOfCodes(frame.ptr[op.a], frame.step[op.a], chain.steps,
-                         op.chain, places[numInputs],
-                         static_cast<size_t>(count));
+  std::vector<ChainInput> inputs(tiles.loop->inputs.size());
+  for (size_t k = 0; k < inputs.size(); ++k)
+    if (tiles.isOne[k])
+      kernels().loadFloatRun(ElementFormat::DL16, places[k], &inputs[k].value,
+                             1);
+    else
+      inputs[k].codes = places[k];
+  runChain(core, *tiles.loop, inputs, places[inputs.size()], count);
 }
 
 int64_t KernelStacks::pointsOf(const Stack &stack) const {

@@ -92,6 +92,9 @@ public:
 
   void run(Core &core) const override;
   void walk(Core &core) const override;
+  /// Whether the body is one chain of DL16 (KernelTable::chain), from operands
+  /// to the only result.
+  bool isChainOfHalves() const;
   /// Writes the result to a prepared tile of device memory as it is computed,
   /// if that is possible; the loop must be one that fuseLoops() may move.
   /// `table` is that of the loop, or null.
@@ -152,6 +155,9 @@ private:
   /// that gives the same bits.
   bool takeCodes(Core &core, Nest &nest) const;
   bool runIntoParts(Core &core, const TileVal &tile) const;
+  /// runInto() of a chain of DL16, if the tile fills a range of memory.
+  bool runInOrder(Core &core, const TileVal &tile) const;
+  bool hasSameMap(const LoopOperand &operand) const;
   /// runInto() of a loop that only moves codes, or looks up its results.
   bool moveCodes(Core &core, const TileVal &tile, CodeTable *table) const;
   bool copyDirectly(const TileVal &source, const TileVal &tile) const;

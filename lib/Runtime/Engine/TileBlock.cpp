@@ -208,16 +208,6 @@ static bool isPermutation(const std::vector<MapResult> &map, int numLoops) {
          map.size() == static_cast<size_t>(numLoops);
 }
 
-static bool isChainOfHalves(const StructuredLoop &loop) {
-  auto isHalf = [](const LoopOperand &operand) {
-    return operand.elem == Elem::F16;
-  };
-  return loop.body.isChain() && loop.body.ops[0].elem == Elem::F16 &&
-         loop.outputs.size() == 1 &&
-         std::all_of(loop.inputs.begin(), loop.inputs.end(), isHalf) &&
-         isHalf(loop.outputs[0]);
-}
-
 void TileBlockFinder::findLoop() {
   const StructuredLoop *loop = nullptr;
   std::vector<int> loaded, stored; // slots, per access; -1: the other
@@ -257,7 +247,7 @@ void TileBlockFinder::findLoop() {
   if (std::find(isUsed.begin(), isUsed.end(), false) != isUsed.end())
     return;
   result.loop = loop;
-  result.isChain = isChainOfHalves(*loop);
+  result.isChain = loop->isChainOfHalves();
 }
 
 bool TileBlock::isStep(const Instr &instr) const {
