@@ -5,7 +5,7 @@ Features that tests may ask for with REQUIRES:
   reference-data  the reference data is present (../shared/data beside the
                   clone, or the folder that SPYRE_REFERENCE_DATA names);
                   its path is %reference_data
-Substitutions beyond lit's own: %python, %spyre_src.
+Substitutions beyond lit's own: %python, %spyre_src, %spyre_obj.
 """
 
 import os
@@ -32,6 +32,7 @@ config.environment["PATH"] = os.pathsep.join(
 
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%spyre_src", config.spyre_src_root))
+config.substitutions.append(("%spyre_obj", config.spyre_obj_root))
 
 reference_data = os.environ.get("SPYRE_REFERENCE_DATA") or os.path.join(
     config.spyre_src_root, os.pardir, "shared", "data"
