@@ -59,6 +59,7 @@ FUNCTIONS: dict[str, tuple[Function, list[tuple[int, ...] | slice]]] = {
     ),
     "rope [1, 32, 512, 128]": (rope, [(1, 32, 512, 128), (512, 128), (512, 128)]),
     "add [4096, 4096]": (lambda x, y: x + y, [(4096, 4096), (4096, 4096)]),
+    "add a row to [4, 512, 768]": (lambda x, y: x + y, [(4, 512, 768), (768,)]),
     "gelu [4096, 1024]": (F.gelu, [(4096, 1024)]),
     "silu times another [512, 5632]": (
         lambda x, y: F.silu(x) * y,
