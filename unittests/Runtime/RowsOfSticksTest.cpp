@@ -243,3 +243,32 @@ TEST(RowsOfSticks, ArePartsOfLoopsOverPoints) {
           }
         }
 }
+
+// Sizes that are known at run time only.
+TEST(RowsOfSticks, HaveAsManyColumnsAsTheLoop) {
+  std::string body = kScale;
+  replaceAll(body, "FUNCTION", kFunctions[1]);
+  const Shape shape{16, 4, 192, true};
+  std::string text = kernelOf(shape, body);
+  replaceAll(text, "#line, access_tile_order", "#part, access_tile_order");
+  replaceAll(text, "%wv[%c0] {", "%wv[%c0] symbols(%count) {");
+  replaceAll(text, "access_tile<192x", "access_tile<?x");
+  replaceAll(text, "tensor<192x", "tensor<?x");
+  replaceAll(text, "  %c0 =", "  %count = arith.constant 128 : index\n  %c0 =");
+  text = "#part = affine_set<(c)[n] : (c >= 0, -c + n - 1 >= 0)>" + text;
+  auto program = loadProgramBytes(text, {}, "rows.mlir");
+  DeviceMemory memory;
+  const auto size = uint64_t(shape.size());
+  auto x = int64_t(memory.allocate(size * 2) / 2);
+  auto y = int64_t(memory.allocate(size * 2) / 2);
+  auto z = int64_t(memory.allocate(512) / 2);
+  try {
+    program->run(memory, {x, y, z}, RunOptions());
+    FAIL();
+  } catch (const std::exception &error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("has size 128, but its loop goes over 192"),
+              std::string::npos)
+        << error.what();
+  }
+}

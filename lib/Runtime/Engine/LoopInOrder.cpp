@@ -65,26 +65,6 @@ static MemoryLoops memoryLoopsOf(const std::vector<MapResult> &map,
   return loops;
 }
 
-/// Whether the nest goes over all dimensions of both operands alike.
-bool StructuredLoop::hasSameMap(const LoopOperand &operand) const {
-  if (operand.map.size() != outputs[0].map.size())
-    return false;
-  for (size_t d = 0; d < operand.map.size(); ++d)
-    if (dimOf(operand, outputs[0].map[d].terms[0].first) != int(d))
-      return false;
-  return true;
-}
-
-/// In elements, of a tile in host memory.
-static int64_t strideOf(const TensorVal &t, int dim) {
-  if (t.isPermuted)
-    return t.strides[dim];
-  int64_t stride = 1;
-  for (int d = t.rank - 1; d > dim; --d)
-    stride *= t.sizes[d];
-  return stride;
-}
-
 /// Codes of an operand in the order of the loops, as far as they do not repeat.
 /// Its values are rounded, so that each is exactly that of a code.
 static Buffer *spread(Core &core, const TensorVal &t, const MemoryLoops &loops,
@@ -126,12 +106,11 @@ bool StructuredLoop::runInOrder(Core &core, const TileVal &tile) const {
   for (size_t k = 0; k < inputs.size(); ++k) {
     const LoopOperand &in = inputs[k];
     const TensorVal &t = core.tensors[in.use.slot];
-    for (int l = 0; l < numLoops; ++l)
-      if (dimOf(in, l) == -2 || !in.startsAtZero())
-        return false;
+    if (!in.startsAtZero())
+      return false;
     if (2 * t.numElements <= tile.numElements)
       continue;
-    if (t.deferredTile < 0 || !hasSameMap(in))
+    if (t.deferredTile < 0 || !(in.map == outputs[0].map))
       return false;
     const TileVal &source = core.tiles[t.deferredTile];
     const auto [first, end] = source.hostBytes();
@@ -151,6 +130,9 @@ bool StructuredLoop::runInOrder(Core &core, const TileVal &tile) const {
     if (!core.tensors[inputs[k].use.slot].data)
       return false;
   }
+  // Fails if an operand is smaller than the loops.
+  Nest nest;
+  makeNest(core, nest);
   const MemoryLoops loops = memoryLoopsOf(outputs[0].map, tile, *parts);
   std::vector<Buffer *> buffers;
   for (size_t k = 0; k < inputs.size(); ++k) {
@@ -162,10 +144,8 @@ bool StructuredLoop::runInOrder(Core &core, const TileVal &tile) const {
       continue;
     }
     std::vector<int64_t> strides;
-    for (const MemoryLoop &loop : loops) {
-      int dim = dimOf(inputs[k], loop.loop);
-      strides.push_back(dim < 0 ? 0 : strideOf(t, dim) * loop.step);
-    }
+    for (const MemoryLoop &loop : loops)
+      strides.push_back(nest.loops[loop.loop].stride[k] * loop.step);
     buffers.push_back(spread(core, t, loops, strides, chain[k]));
   }
   runChain(core, *this, chain, tile.firstByte(), tile.numElements);

@@ -112,13 +112,8 @@ void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
         TensorVal &t = core.tensors[in.use.slot];
         if (!in.use.dies || !t.buffer || t.isPermuted ||
             hostSize(in.elem) != hostSize(out.elem) ||
-            t.numElements != init.numElements || !mayOverwrite(*t.buffer))
-          continue;
-        bool sameMap = in.map.size() == out.map.size();
-        for (size_t d = 0; sameMap && d < in.map.size(); ++d)
-          sameMap = in.map[d].constant == out.map[d].constant &&
-                    in.map[d].terms == out.map[d].terms;
-        if (!sameMap)
+            t.numElements != init.numElements || !(in.map == out.map) ||
+            !mayOverwrite(*t.buffer))
           continue;
         // The input stays readable through its own slot until it is released.
         TensorVal shape = init;

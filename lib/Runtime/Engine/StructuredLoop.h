@@ -157,7 +157,6 @@ private:
   bool runIntoParts(Core &core, const TileVal &tile) const;
   /// runInto() of a chain of DL16, if the tile fills a range of memory.
   bool runInOrder(Core &core, const TileVal &tile) const;
-  bool hasSameMap(const LoopOperand &operand) const;
   /// runInto() of a loop that only moves codes, or looks up its results.
   bool moveCodes(Core &core, const TileVal &tile, CodeTable *table) const;
   bool copyDirectly(const TileVal &source, const TileVal &tile) const;
