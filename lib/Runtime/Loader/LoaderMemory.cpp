@@ -451,50 +451,40 @@ static int findDenseDim(OpOperand &factor) {
   auto op = cast<linalg::LinalgOp>(factor.getOwner());
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1)
     return -1;
-  enum { left, right, sum };
-  AffineMap maps[] = {op.getIndexingMapsArray()[0],
-                      op.getIndexingMapsArray()[1],
-                      op.getMatchingIndexingMap(op.getDpsInitOperand(0))};
-  for (OpOperand *input : op.getDpsInputOperands())
-    if (elemOf(input->get().getType()) != Elem::F16)
-      return -1;
-  if (!llvm::all_of(maps,
+  auto isHalf = [](OpOperand *input) {
+    return elemOf(input->get().getType()) == Elem::F16;
+  };
+  FailureOr<linalg::ContractionDimensions> loops =
+      linalg::inferContractionDims(op);
+  if (failed(loops) || !llvm::all_of(op.getDpsInputOperands(), isHalf) ||
+      !llvm::all_of(op.getIndexingMapsArray(),
                     [](AffineMap map) { return map.isProjectedPermutation(); }))
     return -1;
-  // Which maps use a loop says whether it is m, n, k or a batch.
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
-  int columns = -1;
-  for (AffineExpr result : maps[sum].getResults())
-    if (unsigned loop = cast<AffineDimExpr>(result).getPosition();
-        extents[loop] != 1)
-      columns = int(loop);
-  if (columns < 0)
+  auto isOne = [&](unsigned loop) { return extents[loop] == 1; };
+  for (auto *kind : {&loops->batch, &loops->m, &loops->n, &loops->k})
+    llvm::erase_if(*kind, isOne);
+  if (!loops->batch.empty() || loops->m.size() != 1 || loops->n.size() != 1 ||
+      loops->k.size() != 1)
     return -1;
-  const int ofColumns = maps[left].isFunctionOfDim(columns) ? left : right;
-  int depth = -1, rows = -1;
-  for (unsigned loop = 0; loop < extents.size(); ++loop) {
-    if (extents[loop] == 1)
-      continue;
-    bool isOfColumns = maps[ofColumns].isFunctionOfDim(loop);
-    bool isOfRows = maps[1 - ofColumns].isFunctionOfDim(loop);
-    bool isOfSum = maps[sum].isFunctionOfDim(loop);
-    if (isOfColumns && isOfRows && !isOfSum && depth < 0)
-      depth = int(loop);
-    else if (!isOfColumns && isOfRows && isOfSum && rows < 0)
-      rows = int(loop);
-    else if (!isOfColumns || isOfRows || int(loop) != columns)
-      return -1;
+  // The sum is dense along columns.
+  AffineMap sum = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  auto placeOf = [&](AffineMap map, unsigned loop) {
+    return *map.getResultPosition(getAffineDimExpr(loop, op.getContext()));
+  };
+  unsigned rows = loops->m[0], columns = loops->n[0];
+  unsigned ofColumns = 1;
+  if (placeOf(sum, columns) < placeOf(sum, rows)) {
+    std::swap(rows, columns);
+    ofColumns = 0;
   }
-  if (depth < 0 || rows < 0)
-    return -1;
   // Where a run has fewer rows than it had to have, it reads the tile itself.
   if (!ShapedType::isDynamic(extents[rows]) &&
       extents[rows] < int64_t(kMinRowsOfHalves))
     return -1;
-  const int number = int(factor.getOperandNumber());
-  const int dense = number == ofColumns ? columns : depth;
-  return int(*maps[number].getResultPosition(
-      getAffineDimExpr(dense, op.getContext())));
+  const bool isOfColumns = factor.getOperandNumber() == ofColumns;
+  return int(placeOf(op.getMatchingIndexingMap(&factor),
+                     isOfColumns ? columns : loops->k[0]));
 }
 
 LogicalResult FunctionLoader::loadLoad(Operation *op) {
