@@ -236,21 +236,17 @@ public:
   PackedFactor &operator=(const PackedFactor &) = delete;
   ~PackedFactor() { ::operator delete(memory, kPage); }
 
-  /// The part as it is packed, or null. It stays until the next pack().
-  const Part *find(const Part &wanted) {
+  /// The part as it is packed, or packed by a call of `pack` with where it has
+  /// to be and its traits. It stays until the next call.
+  template <class F>
+  const Part &find(const Part &wanted, F pack) {
     // Products often want parts in the order of the last time.
     for (size_t i = 0; i < numParts; ++i) {
       if (++last >= numParts)
         last = 0;
       if (parts[last].isSame(wanted))
-        return &parts[last];
+        return parts[last];
     }
-    return nullptr;
-  }
-
-  /// Packs a part, by a call of `pack` with where it has to be and its traits.
-  template <class F>
-  const Part &pack(const Part &wanted, F pack) {
     size_t bytes = wanted.numBlocks() * blockBytes(wanted.depth);
     if (numParts == kMaxParts || used + bytes > capacity)
       numParts = used = 0;
@@ -345,28 +341,23 @@ static void multiplyParts(size_t m, size_t n, size_t k, const A &a,
                           uint64_t versionA, const B &b, uint64_t versionB,
                           size_t tileRows, float *c, ptrdiff_t rowStrideC) {
   PackedFactors &factors = packedFactors();
-  const Part wantedRows(a, versionA, m, k), wantedColumns(b, versionB, n, k);
-  const Part *rows = factors.a.find(wantedRows);
-  if (!rows)
-    rows = &factors.a.pack(wantedRows, [&](uint8_t *to, BlockTraits *traits) {
-      packRows(a, m, k, to, traits);
-    });
-  const Part *columns = factors.b.find(wantedColumns);
-  if (!columns)
-    columns =
-        &factors.b.pack(wantedColumns, [&](uint8_t *to, BlockTraits *traits) {
-          packColumns(b, n, k, to, traits);
-        });
-  for (size_t j = 0; j < columns->numBlocks(); ++j) {
-    const Block blockB = columns->block(j);
-    for (size_t i = 0; i < rows->numBlocks(); ++i)
-      multiplyBlock(rows->block(i), blockB, tileRows, numSteps(k),
+  const Part &rows = factors.a.find(
+      Part(a, versionA, m, k),
+      [&](uint8_t *to, BlockTraits *traits) { packRows(a, m, k, to, traits); });
+  const Part &columns = factors.b.find(Part(b, versionB, n, k),
+                                       [&](uint8_t *to, BlockTraits *traits) {
+                                         packColumns(b, n, k, to, traits);
+                                       });
+  for (size_t j = 0; j < columns.numBlocks(); ++j) {
+    const Block blockB = columns.block(j);
+    for (size_t i = 0; i < rows.numBlocks(); ++i)
+      multiplyBlock(rows.block(i), blockB, tileRows, numSteps(k),
                     c + ptrdiff_t(i * kBlockLines) * rowStrideC +
                         j * kBlockLines,
                     rowStrideC);
   }
-  if (rows->hasNonFinite() || columns->hasNonFinite())
-    addNonFinite(*rows, *columns, a, b, c, rowStrideC);
+  if (rows.hasNonFinite() || columns.hasNonFinite())
+    addNonFinite(rows, columns, a, b, c, rowStrideC);
 }
 
 template <class A, class B>

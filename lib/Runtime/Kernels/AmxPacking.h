@@ -9,12 +9,12 @@
 #ifndef SPYRE_LIB_RUNTIME_KERNELS_AMXPACKING_H
 #define SPYRE_LIB_RUNTIME_KERNELS_AMXPACKING_H
 
+#include "Spyre/Runtime/Kernels/TileKernels.h"
+
 #include <cstddef>
 #include <cstdint>
 
 namespace spyre::runtime {
-struct KernelTable;
-
 namespace avx512 {
 const KernelTable *table();
 } // namespace avx512
@@ -39,6 +39,9 @@ constexpr size_t kLowBytes = 2 * kTileBytes; // where those are
 constexpr size_t kMaxBlocks = 8;
 constexpr size_t kMaxLines = kMaxBlocks * kBlockLines;
 constexpr size_t kMaxDepth = 4 * kTileDepth;
+
+// Neither a block of columns nor the k of a step is in two parts.
+static_assert(kHalfPart % kBlockLines == 0 && kHalfPart % kTileDepth == 0);
 
 /// A factor of floats.
 struct Floats {
