@@ -154,7 +154,7 @@ public:
     t.data = nullptr;
     t.isPermuted = false;
     t.deferredTile = -1;
-    t.denseDim = -1;
+    t.halves.reset();
   }
   /// Bytes of a host buffer for tiles of `numElements`.
   size_t bufferBytes(Elem elem, int64_t numElements) const {

@@ -194,8 +194,9 @@ public:
 private:
   /// `version` is that of the codes of a factor, if they have one.
   void run(Core &core, bool mayDefer, uint64_t version) const;
-  /// Whether the product takes the codes of the prepared tile where they are.
-  bool servesAsCodes(const Core &core, const TileVal &tile) const;
+  /// The codes of the prepared tile, if the product takes them where they are.
+  std::optional<HalfFactor> findHalves(const Core &core,
+                                       const TileVal &tile) const;
 };
 
 class StoreInstr : public Instr {

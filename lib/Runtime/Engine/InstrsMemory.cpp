@@ -301,17 +301,16 @@ void LoadInstr::run(Core &core, bool mayDefer, uint64_t version) const {
   }
   prepare(core, location, t, /*isStore=*/false);
   core.noteLoad(t);
-  bool areCodesUsed = servesAsCodes(core, t);
-  if (areCodesUsed ||
+  std::optional<HalfFactor> halves = findHalves(core, t);
+  if (halves ||
       (mayDefer && t.numElements >= kDeferredElements && !core.shadow)) {
     core.releaseTensor(dst);
     TensorVal &result = core.tensors[dst];
     setShape(result, t);
     result.deferredTile = tile;
-    if (areCodesUsed) {
-      result.denseDim = denseDim;
-      result.version = core.versionOfCodes(t, version);
-    }
+    if (halves)
+      halves->version = core.versionOfCodes(t, version);
+    result.halves = halves;
     return;
   }
   move(core, t);
@@ -321,9 +320,11 @@ void LoadInstr::run(Core &core, bool mayDefer, uint64_t version) const {
     numberValues(*core.tensors[dst].buffer);
 }
 
-bool LoadInstr::servesAsCodes(const Core &core, const TileVal &t) const {
-  return denseDim >= 0 && !core.ieee && !core.shadow &&
-         kernels().gemmOfHalves && t.halfFactor(denseDim);
+std::optional<HalfFactor> LoadInstr::findHalves(const Core &core,
+                                                const TileVal &t) const {
+  if (denseDim < 0 || core.ieee || core.shadow || !kernels().gemmOfHalves)
+    return std::nullopt;
+  return t.halfFactor(denseDim);
 }
 
 void LoadInstr::move(Core &core, const TileVal &t) const {
@@ -346,11 +347,11 @@ void LoadInstr::runGang(Core *const *cores, int numCores) const {
     int same = -1;
     for (int j = i - 1; j >= 0 && same < 0; --j) {
       const TensorVal &earlier = cores[j]->tensors[dst];
-      if ((earlier.buffer || earlier.denseDim >= 0) && isSame(j))
+      if ((earlier.buffer || earlier.halves) && isSame(j))
         same = j;
     }
-    if (same >= 0 && cores[same]->tensors[dst].denseDim >= 0) {
-      uint64_t &version = cores[same]->tensors[dst].version;
+    if (same >= 0 && cores[same]->tensors[dst].halves) {
+      uint64_t &version = cores[same]->tensors[dst].halves->version;
       if (version == 0)
         version = makeVersion();
       run(core, isDeferred, version);
@@ -364,8 +365,6 @@ void LoadInstr::runGang(Core *const *cores, int numCores) const {
       continue;
     }
     core.noteLoad(t);
-    if (isFactor)
-      numberValues(*cores[same]->tensors[dst].buffer);
     core.moveTensor(dst, {dst, false}, *cores[same]);
   }
 }

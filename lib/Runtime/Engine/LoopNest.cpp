@@ -404,13 +404,10 @@ bool StructuredLoop::takeHalves(Core &core, Nest &nest) const {
   if (!usesHalves(nest, loops))
     return false;
   for (int k = 0; k < nest.numInputs; ++k) {
-    const TensorVal &t = core.tensors[inputs[k].use.slot];
-    if (t.denseDim >= 0 && rest.numLoops == 0) {
-      nest.halves[k] = core.tiles[t.deferredTile].halfFactor(t.denseDim);
-      nest.halves[k]->version = t.version;
-    } else {
+    if (rest.numLoops == 0)
+      nest.halves[k] = core.tensors[inputs[k].use.slot].halves;
+    if (!nest.halves[k])
       loadDeferred(core, inputs[k]);
-    }
   }
   return true;
 }

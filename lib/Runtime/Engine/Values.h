@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #ifdef __has_feature
@@ -107,10 +108,9 @@ struct TensorVal {
   /// Slot of the access tile, if its data has not been read yet; otherwise -1.
   /// Only the structured loop that uses the tensor finds it in this state.
   int deferredTile = -1;
-  /// Of a factor that is not read yet: the dimension whose codes are dense, if
-  /// the product takes them where they are, and their version (Buffer).
-  int denseDim = -1;
-  uint64_t version = 0;
+  /// The codes of a factor that is not read yet, if the product takes them
+  /// where they are.
+  std::optional<HalfFactor> halves;
 
   float *f() const { return static_cast<float *>(data); }
   int32_t *i32() const { return static_cast<int32_t *>(data); }
@@ -120,7 +120,7 @@ struct TensorVal {
     numElements = other.numElements;
     isPermuted = false;
     deferredTile = -1;
-    denseDim = -1;
+    halves.reset();
     std::memcpy(sizes, other.sizes, sizeof(sizes));
   }
 };
