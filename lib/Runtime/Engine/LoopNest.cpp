@@ -269,12 +269,16 @@ void StructuredLoop::run(Core &core) const {
     return fill(core);
   Nest nest;
   makeNest(core, nest);
+  run(core, nest, takeHalves(core, nest));
+}
+
+void StructuredLoop::run(Core &core, Nest &nest, bool hasHalves) const {
   int strip = -1;
   std::optional<FactorOfCodes> factor;
   bool hasDeferred = false;
   for (const LoopOperand &in : inputs)
     hasDeferred |= core.tensors[in.use.slot].deferredTile >= 0;
-  if (hasDeferred && !takeHalves(core, nest)) {
+  if (hasDeferred && !hasHalves) {
     factor = findFactorOfCodes(core, nest);
     if (factor)
       loadDeferred(core, inputs[1 - factor->operand]);
@@ -311,8 +315,12 @@ void StructuredLoop::run(Core &core) const {
   if (isWatched && hasNaN(core.tensors[results[0]].f(),
                           core.tensors[results[0]].numElements))
     core.failWithNaN(location, name, "numbers and infinities");
-  // Results are accumulated in fp32, and rounded to the output's type once at
-  // the end.
+  roundSums(core);
+}
+
+/// Results are accumulated in fp32, and rounded to the output's type once at
+/// the end.
+void StructuredLoop::roundSums(Core &core) const {
   Rounding rounding = roundingOf(outputs[0].elem, core.ieee);
   if (rounding != Rounding::None) {
     TensorVal &t = core.tensors[results[0]];
@@ -390,26 +398,6 @@ int StructuredLoop::chooseStrip(Core &core) const {
     return loop;
   }
   return -1;
-}
-
-/// Prepares the factors of a product that gemmOfHalves() makes, if it is one:
-/// codes where they are, if they serve as that; others are read now. Sums must
-/// not depend on how factors are read, so that no other way comes into
-/// question.
-bool StructuredLoop::takeHalves(Core &core, Nest &nest) const {
-  if (strategy != Contraction || !kernels().gemmOfHalves)
-    return false;
-  Nest rest = nest;
-  MatrixLoops loops = takeMatrixLoops(rest);
-  if (!usesHalves(nest, loops))
-    return false;
-  for (int k = 0; k < nest.numInputs; ++k) {
-    if (rest.numLoops == 0)
-      nest.halves[k] = core.tensors[inputs[k].use.slot].halves;
-    if (!nest.halves[k])
-      loadDeferred(core, inputs[k]);
-  }
-  return true;
 }
 
 /// The deferred factor of DL16 of a matrix product whose columns are dense in

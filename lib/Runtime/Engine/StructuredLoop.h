@@ -91,6 +91,7 @@ public:
   std::shared_ptr<const StructuredLoop> fused;
 
   void run(Core &core) const override;
+  void runGang(Core *const *cores, int numCores) const override;
   void walk(Core &core) const override;
   /// Whether the body is one chain of DL16 (KernelTable::chain), from operands
   /// to the only result.
@@ -116,6 +117,7 @@ private:
   struct Nest;
   struct NestOperands;
   struct FactorOfCodes;
+  class HalfProducts;
   /// The work of a core's units.
   struct Work {
     int64_t macs = 0, rows = 0; ///< matrix unit; rows of M that stream
@@ -141,7 +143,9 @@ private:
   void addStackLoop(Core &core, Nest &nest) const;
   void prepareOutputs(Core &core, Nest &nest) const;
   void setAddresses(Core &core, Nest &nest) const;
+  void run(Core &core, Nest &nest, bool hasHalves) const;
   void runNest(Core &core, Nest &nest) const;
+  void roundSums(Core &core) const;
   int chooseStrip(Core &core) const;
   void runStrips(Core &core, const Nest &whole, int strip) const;
   std::optional<FactorOfCodes> findFactorOfCodes(const Core &core,
@@ -149,6 +153,8 @@ private:
   static bool isReadAgain(const Nest &nest, int factor);
   bool takeHalves(Core &core, Nest &nest) const;
   static bool usesHalves(const Nest &nest, const MatrixLoops &loops);
+  void addHalves(const Core &core, const Nest &nest, const MatrixLoops &loops,
+                 HalfProducts &products) const;
   void runOnCodes(Core &core, const Nest &whole,
                   const FactorOfCodes &factor) const;
   /// Makes a reduction read the codes of its deferred input where they are, if

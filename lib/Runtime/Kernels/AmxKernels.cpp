@@ -15,11 +15,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AmxPacking.h"
+#include "AmxFactors.h"
 #include "Kernels.h"
 #include "Vector.h"
 
-#include <new>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,27 +43,27 @@ struct alignas(64) TileConfiguration {
   }
 };
 
-/// A packed block and what is known of it.
-struct Block {
-  const uint8_t *packed;
-  bool hasLow;
-  size_t lines;
+/// A tile of C, or a row of them.
+struct Tile {
+  float *first;
+  ptrdiff_t rowStride;
+
+  ptrdiff_t rowBytes() const { return rowStride * ptrdiff_t(sizeof(float)); }
 };
 } // namespace
 
 /// C += A * B for two tiles of rows, and so many of columns, and packed blocks.
 template <int ColumnTiles>
-static void multiplyTwoTiles(const Block &blockA, const Block &blockB,
-                             size_t steps, float *c, ptrdiff_t rowStride) {
+static void multiplyTwoTiles(const Block &blockA, const Block &blockB, float *c,
+                             ptrdiff_t bytes, float *below,
+                             ptrdiff_t bytesBelow) {
   const uint8_t *a = blockA.packed, *b = blockB.packed;
-  const ptrdiff_t bytes = rowStride * ptrdiff_t(sizeof(float));
-  float *below = c + ptrdiff_t(kTile) * rowStride;
   // Tiles have to be constants.
   _tile_loadd(0, c, bytes);
-  _tile_loadd(2, below, bytes);
+  _tile_loadd(2, below, bytesBelow);
   if constexpr (ColumnTiles > 1) {
     _tile_loadd(1, c + kTile, bytes);
-    _tile_loadd(3, below + kTile, bytes);
+    _tile_loadd(3, below + kTile, bytesBelow);
   }
   auto loadA = [&](const uint8_t *part) SPYRE_INLINE_LAMBDA {
     _tile_loadd(4, part, kTileRowBytes);
@@ -83,7 +82,7 @@ static void multiplyTwoTiles(const Block &blockA, const Block &blockB,
     if constexpr (ColumnTiles > 1)
       _tile_dpbf16ps(3, 5, 7);
   };
-  for (size_t step = 0; step < steps;
+  for (size_t step = 0; step < blockA.steps;
        ++step, a += kStepBytes, b += kStepBytes) {
     loadA(a);
     loadB(b);
@@ -102,23 +101,22 @@ static void multiplyTwoTiles(const Block &blockA, const Block &blockB,
     multiply();
   }
   _tile_stored(0, c, bytes);
-  _tile_stored(2, below, bytes);
+  _tile_stored(2, below, bytesBelow);
   if constexpr (ColumnTiles > 1) {
     _tile_stored(1, c + kTile, bytes);
-    _tile_stored(3, below + kTile, bytes);
+    _tile_stored(3, below + kTile, bytesBelow);
   }
 }
 
 /// The same for one tile of rows, and both parts of both factors in tiles.
 template <int ColumnTiles>
-static void multiplyOneTile(const Block &blockA, const Block &blockB,
-                            size_t steps, float *c, ptrdiff_t rowStride) {
+static void multiplyOneTile(const Block &blockA, const Block &blockB, float *c,
+                            ptrdiff_t bytes) {
   const uint8_t *a = blockA.packed, *b = blockB.packed;
-  const ptrdiff_t bytes = rowStride * ptrdiff_t(sizeof(float));
   _tile_loadd(0, c, bytes);
   if constexpr (ColumnTiles > 1)
     _tile_loadd(1, c + kTile, bytes);
-  for (size_t step = 0; step < steps;
+  for (size_t step = 0; step < blockA.steps;
        ++step, a += kStepBytes, b += kStepBytes) {
     _tile_loadd(4, a, kTileRowBytes);
     _tile_loadd(6, b, kTileRowBytes);
@@ -152,139 +150,6 @@ static void multiplyOneTile(const Block &blockA, const Block &blockB,
     _tile_stored(1, c + kTile, bytes);
 }
 
-/// The same for up to 32 rows and columns. Tiles of C have `tileRows` rows.
-static void multiplyBlock(const Block &a, const Block &b, size_t tileRows,
-                          size_t steps, float *c, ptrdiff_t rowStride) {
-  alignas(64) float copy[kBlockLines * kBlockLines];
-  float *target = c;
-  ptrdiff_t targetStride = rowStride;
-  bool isPartial = a.lines % tileRows != 0 || b.lines % kTile != 0;
-  if (isPartial) {
-    copyPadded({c, rowStride, 1}, a.lines, b.lines, copy);
-    target = copy;
-    targetStride = kBlockLines;
-  }
-  if (a.lines > kTile)
-    (b.lines > kTile ? multiplyTwoTiles<2>
-                     : multiplyTwoTiles<1>)(a, b, steps, target, targetStride);
-  else
-    (b.lines > kTile ? multiplyOneTile<2>
-                     : multiplyOneTile<1>)(a, b, steps, target, targetStride);
-  if (isPartial)
-    for (size_t row = 0; row < a.lines; ++row)
-      __builtin_memcpy(c + ptrdiff_t(row) * rowStride, copy + row * kBlockLines,
-                       b.lines * sizeof(float));
-}
-
-//===----------------------------------------------------------------------===//
-// Factors
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A part of a factor, so many lines (rows of A, columns of B) and k, packed.
-/// It is known by the place and the version of its values.
-struct Part {
-  uint64_t version;
-  const void *values;
-  ptrdiff_t rowStride, otherStride;
-  size_t lines, depth;
-  uint8_t *packed;
-  BlockTraits traits[kMaxBlocks];
-
-  Part(const Floats &factor, uint64_t version, size_t lines, size_t depth)
-      : version(version), values(factor.values), rowStride(factor.rowStride),
-        otherStride(factor.columnStride), lines(lines), depth(depth) {}
-  Part(const Codes &factor, uint64_t version, size_t lines, size_t depth)
-      : version(version), values(factor.codes), rowStride(factor.rowStride),
-        otherStride(factor.partStride), lines(lines), depth(depth) {}
-  Part() = default;
-
-  size_t numBlocks() const { return numBlocksOf(lines); }
-  Block block(size_t i) const {
-    return {packed + i * blockBytes(depth), traits[i].hasLow,
-            atMost(kBlockLines, lines - i * kBlockLines)};
-  }
-  bool isSame(const Part &other) const {
-    return version == other.version && values == other.values &&
-           rowStride == other.rowStride && otherStride == other.otherStride &&
-           lines == other.lines && depth == other.depth;
-  }
-  bool hasNonFinite() const {
-    uint32_t lines = 0;
-    for (size_t i = 0; i < numBlocks(); ++i)
-      lines |= traits[i].nonFinite;
-    return lines != 0;
-  }
-  /// Calls `function` with the number of each line that is not finite.
-  template <class F>
-  void forNonFinite(F function) const {
-    for (size_t i = 0; i < numBlocks(); ++i) {
-      size_t line = i * kBlockLines;
-      for (uint32_t rest = traits[i].nonFinite; rest != 0; rest >>= 1, ++line)
-        if (rest & 1)
-          function(line);
-    }
-  }
-};
-
-/// Parts of one factor that a thread has packed, as many as there is room for.
-class PackedFactor {
-public:
-  /// With room for so many of the largest parts.
-  explicit PackedFactor(size_t room) : capacity(room * kMaxPartBytes) {}
-  PackedFactor(const PackedFactor &) = delete;
-  PackedFactor &operator=(const PackedFactor &) = delete;
-  ~PackedFactor() { ::operator delete(memory, kPage); }
-
-  /// The part as it is packed, or packed by a call of `pack` with where it has
-  /// to be and its traits. It stays until the next call.
-  template <class F>
-  const Part &find(const Part &wanted, F pack) {
-    // Products often want parts in the order of the last time.
-    for (size_t i = 0; i < numParts; ++i) {
-      if (++last >= numParts)
-        last = 0;
-      if (parts[last].isSame(wanted))
-        return parts[last];
-    }
-    size_t bytes = wanted.numBlocks() * blockBytes(wanted.depth);
-    if (numParts == kMaxParts || used + bytes > capacity)
-      numParts = used = 0;
-    if (!memory)
-      memory = static_cast<uint8_t *>(::operator new(capacity, kPage));
-    last = numParts++;
-    Part &part = parts[last];
-    part = wanted;
-    part.packed = memory + used;
-    used += bytes;
-    pack(part.packed, part.traits);
-    return part;
-  }
-
-  /// To be called before the values of a part without a version change. All
-  /// parts of a product have one, or none.
-  void forgetUnversioned() {
-    while (numParts > 0 && parts[numParts - 1].version == 0)
-      used = size_t(parts[--numParts].packed - memory);
-  }
-
-private:
-  static constexpr size_t kMaxParts = 128;
-  static constexpr size_t kMaxPartBytes = kMaxBlocks * blockBytes(kMaxDepth);
-  static constexpr std::align_val_t kPage{4096};
-  const size_t capacity;
-  uint8_t *memory = nullptr;
-  size_t used = 0, numParts = 0, last = 0;
-  Part parts[kMaxParts];
-};
-
-/// Each core of a group often has rows of its own, for all iterations of a
-/// loop, but columns are the same for all cores.
-struct PackedFactors {
-  PackedFactor a{32}, b{8};
-};
-} // namespace
-
 static PackedFactors &packedFactors() {
   static thread_local PackedFactors factors;
   return factors;
@@ -310,94 +175,223 @@ static void copyFloats(const Codes &factor, size_t rows, size_t columns,
           result + row * columns + j, atMost(kBlockLines, columns - j));
 }
 
+namespace {
+/// Rows of A that lie in one place, with their sums.
+template <class A>
+struct Group : Rows<A> {
+  uint64_t version;
+  float *c;
+  ptrdiff_t rowStrideC;
+};
+
+/// Rows of one or several products, at most kMaxLines.
+template <class A>
+struct Batch {
+  Group<A> groups[kMaxPlaces];
+  size_t numGroups = 0, lines = 0;
+
+  /// Takes as many rows as there is room for from a product from `row` on.
+  /// Returns how many.
+  size_t add(const HalfProduct &product, size_t row) {
+    size_t count = atMost(product.rows - row, kMaxLines - lines);
+    if (numGroups == kMaxPlaces || count == 0)
+      return 0;
+    Group<A> &group = groups[numGroups++];
+    group.a = A::of(product.a).from(row, 0);
+    group.count = count;
+    group.version = product.a.version;
+    group.c = product.c + ptrdiff_t(row) * product.rowStrideC;
+    group.rowStrideC = product.rowStrideC;
+    lines += count;
+    return count;
+  }
+};
+
+/// Some columns of C for a batch: where its tiles of rows are.
+struct Sums {
+  Tile tiles[kMaxLines / kTile];
+
+  float *row(size_t line) const {
+    const Tile &tile = tiles[line / kTile];
+    return tile.first + ptrdiff_t(line % kTile) * tile.rowStride;
+  }
+};
+} // namespace
+
+/// The sums from column `column` on: tiles that are whole, and in one place,
+/// where they are, and copies of others.
+template <class A>
+static Sums makeSums(const Batch<A> &batch, size_t column, size_t columns) {
+  Sums sums;
+  const size_t tileRows = atMost(kTile, batch.lines);
+  size_t line = 0;
+  for (size_t i = 0; i < batch.numGroups; ++i) {
+    const Group<A> &group = batch.groups[i];
+    float *row = group.c + column;
+    for (size_t left = group.count; left > 0;
+         --left, ++line, row += group.rowStrideC) {
+      Tile &tile = sums.tiles[line / kTile];
+      if (line % kTile == 0 && columns % kTile == 0 && left >= tileRows)
+        tile = {row, group.rowStrideC};
+      else if (line % kTile == 0)
+        tile = {packedFactors().roomForSums() + line * kMaxLines,
+                ptrdiff_t(kMaxLines)};
+      if (sums.row(line) != row)
+        __builtin_memcpy(sums.row(line), row, columns * sizeof(float));
+    }
+  }
+  return sums;
+}
+
+template <class A>
+static void storeSums(const Batch<A> &batch, const Sums &sums, size_t column,
+                      size_t columns) {
+  size_t line = 0;
+  for (size_t i = 0; i < batch.numGroups; ++i) {
+    const Group<A> &group = batch.groups[i];
+    for (size_t j = 0; j < group.count; ++j, ++line) {
+      float *row = group.c + ptrdiff_t(j) * group.rowStrideC + column;
+      if (sums.row(line) != row)
+        __builtin_memcpy(row, sums.row(line), columns * sizeof(float));
+    }
+  }
+}
+
 /// Rows of A with values that are not finite give no finite sums, nor do such
 /// columns of B. They are zero on tiles, so that no other sum notices them, and
 /// their own sums get the products again, as they are.
 template <class A, class B>
-static void addNonFinite(const Part &rows, const Part &columns, const A &a,
-                         const B &b, float *c, ptrdiff_t rowStrideC) {
-  const size_t m = rows.lines, n = columns.lines, k = rows.depth;
+static void addNonFinite(const Batch<A> &batch, const Part &rows,
+                         const Part &columns, const B &b, size_t p,
+                         const Sums &sums) {
+  const size_t n = columns.lines, k = rows.depth;
   // Not in a std::vector: the linker might take what is compiled of it here for
   // other objects, too. Kernels throw nothing.
-  auto *floatsOfA =
-      static_cast<float *>(::operator new((m + n) * k * sizeof(float)));
-  float *floatsOfB = floatsOfA + m * k;
-  copyFloats(a, m, k, floatsOfA);
+  auto *row = static_cast<float *>(::operator new((1 + n) * k * sizeof(float)));
+  float *floatsOfB = row + k;
   copyFloats(b, k, n, floatsOfB);
-  auto multiply = [&](size_t row, size_t numRows, size_t column,
-                      size_t numColumns) {
-    avx512::table()->gemm(numRows, numColumns, k, floatsOfA + row * k,
-                          ptrdiff_t(k), 1, floatsOfB + column, ptrdiff_t(n), 1,
-                          c + ptrdiff_t(row) * rowStrideC + column, rowStrideC);
+  size_t line = 0;
+  auto multiply = [&](size_t column, size_t numColumns) {
+    avx512::table()->gemm(1, numColumns, k, row, ptrdiff_t(k), 1,
+                          floatsOfB + column, ptrdiff_t(n), 1,
+                          sums.row(line) + column, 0);
   };
-  rows.forNonFinite([&](size_t row) { multiply(row, 1, 0, n); });
-  columns.forNonFinite([&](size_t column) { multiply(0, m, column, 1); });
-  ::operator delete(floatsOfA);
+  for (size_t i = 0; i < batch.numGroups; ++i)
+    for (size_t j = 0; j < batch.groups[i].count; ++j, ++line) {
+      copyFloats(batch.groups[i].a.from(j, p), 1, k, row);
+      if (rows.isNonFinite(line))
+        multiply(0, n);
+      else
+        columns.forNonFinite([&](size_t column) { multiply(column, 1); });
+    }
+  ::operator delete(row);
 }
 
-/// C += A * B for parts of so many rows, columns and k.
+/// The sums get the products of k from `p` on, of columns of B.
 template <class A, class B>
-static void multiplyParts(size_t m, size_t n, size_t k, const A &a,
-                          uint64_t versionA, const B &b, uint64_t versionB,
-                          size_t tileRows, float *c, ptrdiff_t rowStrideC) {
+static void multiplyParts(const Batch<A> &batch, const B &b, uint64_t versionB,
+                          size_t p, size_t n, size_t k, const Sums &sums) {
   PackedFactors &factors = packedFactors();
-  const Part &rows = factors.a.find(
-      Part(a, versionA, m, k),
-      [&](uint8_t *to, BlockTraits *traits) { packRows(a, m, k, to, traits); });
-  const Part &columns = factors.b.find(Part(b, versionB, n, k),
-                                       [&](uint8_t *to, BlockTraits *traits) {
-                                         packColumns(b, n, k, to, traits);
-                                       });
+  Part wantedRows(k), wantedColumns(k);
+  Rows<A> places[kMaxPlaces];
+  for (size_t i = 0; i < batch.numGroups; ++i) {
+    places[i] = {batch.groups[i].a.from(0, p), batch.groups[i].count};
+    wantedRows.add({places[i].a, batch.groups[i].version, places[i].count});
+  }
+  wantedColumns.add({b, versionB, n});
+  const Part &rows =
+      factors.a.find(wantedRows, [&](uint8_t *to, BlockTraits *traits) {
+        packRows(places, batch.lines, k, to, traits);
+      });
+  const Part &columns =
+      factors.b.find(wantedColumns, [&](uint8_t *to, BlockTraits *traits) {
+        packColumns(b, n, k, to, traits);
+      });
   for (size_t j = 0; j < columns.numBlocks(); ++j) {
     const Block blockB = columns.block(j);
-    for (size_t i = 0; i < rows.numBlocks(); ++i)
-      multiplyBlock(rows.block(i), blockB, tileRows, numSteps(k),
-                    c + ptrdiff_t(i * kBlockLines) * rowStrideC +
-                        j * kBlockLines,
-                    rowStrideC);
+    const size_t column = j * kBlockLines;
+    const bool isWide = blockB.lines > kTile;
+    for (size_t i = 0; i < rows.numBlocks(); ++i) {
+      const Block blockA = rows.block(i);
+      const Tile &upper = sums.tiles[2 * i], &lower = sums.tiles[2 * i + 1];
+      if (blockA.lines > kTile)
+        (isWide ? multiplyTwoTiles<2>
+                : multiplyTwoTiles<1>)(blockA, blockB, upper.first + column,
+                                       upper.rowBytes(), lower.first + column,
+                                       lower.rowBytes());
+      else
+        (isWide ? multiplyOneTile<2> : multiplyOneTile<1>)(blockA, blockB,
+                                                           upper.first + column,
+                                                           upper.rowBytes());
+    }
   }
   if (rows.hasNonFinite() || columns.hasNonFinite())
-    addNonFinite(rows, columns, a, b, c, rowStrideC);
+    addNonFinite(batch, rows, columns, b, p, sums);
+}
+
+/// The products of `depth` k from `p` on, and of so many columns of B.
+template <class A, class B>
+static void multiplyBatch(const Batch<A> &batch, const B &b, uint64_t versionB,
+                          size_t p, size_t depth, size_t column,
+                          size_t columns) {
+  const TileConfiguration configuration(atMost(kTile, batch.lines));
+  _tile_loadconfig(&configuration);
+  const Sums sums = makeSums(batch, column, columns);
+  for (size_t end = p + depth; p < end; p += kMaxDepth)
+    multiplyParts(batch, b.from(p, column), versionB, p, columns,
+                  atMost(kMaxDepth, end - p), sums);
+  _tile_release();
+  storeSums(batch, sums, column, columns);
+}
+
+/// Calls `function` with the rows of all products in batches.
+template <class A, class F>
+static void forBatches(const HalfProduct *products, size_t numProducts,
+                       F function) {
+  Batch<A> batch;
+  for (size_t i = 0; i < numProducts; ++i)
+    for (size_t row = 0; row < products[i].rows;) {
+      size_t count = batch.add(products[i], row);
+      row += count;
+      if (count > 0)
+        continue;
+      function(batch);
+      batch = {};
+    }
+  if (batch.lines > 0)
+    function(batch);
 }
 
 template <class A, class B>
-static void multiplyOnTiles(size_t m, size_t n, size_t k, const A &a,
-                            uint64_t versionA, const B &b, uint64_t versionB,
-                            float *c, ptrdiff_t rowStrideC) {
-  const size_t tileRows = atMost(kTile, m);
-  const TileConfiguration configuration(tileRows);
-  _tile_loadconfig(&configuration);
-  for (size_t p = 0; p < k; p += kMaxDepth)
-    for (size_t j = 0; j < n; j += kMaxLines)
-      for (size_t i = 0; i < m; i += kMaxLines)
-        multiplyParts(atMost(kMaxLines, m - i), atMost(kMaxLines, n - j),
-                      atMost(kMaxDepth, k - p), a.from(i, p), versionA,
-                      b.from(p, j), versionB, tileRows,
-                      c + ptrdiff_t(i) * rowStrideC + j, rowStrideC);
-  _tile_release();
+static void multiplyOnTiles(const HalfProduct *products, size_t numProducts,
+                            size_t n, size_t k, const B &b, uint64_t versionB) {
+  // Parts of B for so many k are kept, and read by all batches. Sums may have
+  // to be copied each time.
+  constexpr size_t maxDepth = 4 * kMaxDepth;
+  for (size_t p = 0; p < k; p += maxDepth)
+    for (size_t column = 0; column < n; column += kMaxLines)
+      forBatches<A>(products, numProducts, [&](const Batch<A> &batch) {
+        multiplyBatch(batch, b, versionB, p, atMost(maxDepth, k - p), column,
+                      atMost(kMaxLines, n - column));
+      });
   packedFactors().a.forgetUnversioned();
   packedFactors().b.forgetUnversioned();
 }
 
-/// Calls `function` with the factor as Floats or Codes.
-template <class F>
-static void withFactor(const HalfFactor &x, F function) {
-  if (x.areCodes)
-    function(Codes{static_cast<const uint16_t *>(x.values), x.rowStride,
-                   x.partLength, x.partStride});
+template <class A>
+static void multiplyRows(const HalfProduct *products, size_t numProducts,
+                         size_t n, size_t k, const HalfFactor &b) {
+  if (b.areCodes)
+    multiplyOnTiles<A>(products, numProducts, n, k, Codes::of(b), b.version);
   else
-    function(Floats{static_cast<const float *>(x.values), x.rowStride,
-                    x.columnStride});
+    multiplyOnTiles<A>(products, numProducts, n, k, Floats::of(b), b.version);
 }
 
-void gemmOfHalves(size_t m, size_t n, size_t k, const HalfFactor &a,
-                  const HalfFactor &b, float *c, ptrdiff_t rowStrideC) {
-  withFactor(a, [&](const auto &factorA) {
-    withFactor(b, [&](const auto &factorB) {
-      multiplyOnTiles(m, n, k, factorA, a.version, factorB, b.version, c,
-                      rowStrideC);
-    });
-  });
+void gemmOfHalves(const HalfProduct *products, size_t numProducts, size_t n,
+                  size_t k, const HalfFactor &b) {
+  (products[0].a.areCodes
+       ? multiplyRows<Codes>
+       : multiplyRows<Floats>)(products, numProducts, n, k, b);
 }
 
 static KernelTable makeTable() {

@@ -76,23 +76,23 @@ struct Findings {
 };
 } // namespace
 
-/// Packs 16 rows of 32 values of A, the first of which is so many lines behind
-/// the first of the block. Values that are not finite become 0.
-static void packTileOfA(const float *a, ptrdiff_t rowStride, uint8_t *high,
-                        size_t line, Findings &findings) {
-  uint8_t *low = high + kLowBytes;
-  for (size_t row = 0; row < kTile; ++row, a += rowStride) {
+/// Packs so many rows of 32 values of A. Values that are not finite become 0.
+static void packStepOfA(const float *a, ptrdiff_t rowStride, size_t line,
+                        size_t count, uint8_t *step, Findings &findings) {
+  uint8_t *high = step + line * kTileRowBytes;
+  for (size_t end = line + count; line < end;
+       ++line, a += rowStride, high += kTileRowBytes) {
     const TwoVectors x(a, a + kTile);
-    findings.nonFinite |= uint32_t(x.hasNonFinite()) << (line + row);
-    _mm512_store_si512(high + row * kTileRowBytes,
-                       upperHalves(x.first, x.second));
+    findings.nonFinite |= uint32_t(x.hasNonFinite()) << line;
+    _mm512_store_si512(high, upperHalves(x.first, x.second));
     __m512i lowParts = upperHalves(lowPart(x.first), lowPart(x.second));
     findings.lowBits = _mm512_or_si512(findings.lowBits, lowParts);
-    _mm512_store_si512(low + row * kTileRowBytes, lowParts);
+    _mm512_store_si512(high + kLowBytes, lowParts);
   }
 }
 
-/// Packs 32 rows of 16 values of B.
+/// Packs 32 rows of 16 values of B, the first of which is in column `line` of
+/// its block.
 static void packTileOfB(const float *b, ptrdiff_t rowStride, uint8_t *high,
                         size_t line, Findings &findings) {
   uint8_t *low = high + kLowBytes;
@@ -177,80 +177,107 @@ static SPYRE_INLINE __mmask32 firstOf32(size_t count) {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-void copyPadded(const Floats &source, size_t rows, size_t columns,
-                float *target) {
+/// As many rows and columns of `source` as asked for, up to 32 by 32, zeros
+/// behind them.
+static Floats copyPadded(const Floats &source, size_t rows, size_t columns,
+                         float *target) {
   if (rows < kBlockLines || columns < kBlockLines)
     __builtin_memset(target, 0, kBlockLines * kBlockLines * sizeof(float));
   const ptrdiff_t dense[] = {ptrdiff_t(kBlockLines), 1};
   const ptrdiff_t strides[] = {source.rowStride, source.columnStride};
   const size_t shape[] = {rows, columns};
   avx512::table()->copyFloat(target, dense, source.values, strides, shape, 2);
+  return {target, ptrdiff_t(kBlockLines), 1};
 }
 
-/// Packs up to 32 rows of A, or columns of B.
-template <bool IsA>
-static BlockTraits packBlock(const Floats &factor, size_t lines, size_t depth,
-                             uint8_t *block) {
+/// Packs so many rows of A as those of a block from `line` on.
+static void packLines(const Floats &a, size_t line, size_t count, size_t depth,
+                      uint8_t *block, Findings &findings) {
   alignas(64) float copy[kBlockLines * kBlockLines];
-  Findings findings;
   for (size_t k = 0; k < depth; k += kTileDepth, block += kStepBytes) {
-    Floats part = IsA ? factor.from(0, k) : factor.from(k, 0);
+    Floats part = a.from(0, k);
     size_t partDepth = atMost(kTileDepth, depth - k);
-    if (part.columnStride != 1 || lines % kTile != 0 ||
-        partDepth < kTileDepth) {
-      copyPadded(part, IsA ? lines : partDepth, IsA ? partDepth : lines, copy);
-      part = {copy, ptrdiff_t(kBlockLines), 1};
-    }
-    for (size_t line = 0; line < lines; line += kTile) {
-      const Floats tile = IsA ? part.from(line, 0) : part.from(0, line);
-      (IsA ? packTileOfA : packTileOfB)(tile.values, tile.rowStride,
-                                        block + line / kTile * kTileBytes, line,
-                                        findings);
-    }
+    if (part.columnStride != 1 || partDepth < kTileDepth)
+      part = copyPadded(part, count, partDepth, copy);
+    packStepOfA(part.values, part.rowStride, line, count, block, findings);
   }
-  return findings.traits();
-}
-
-void packRows(const Floats &a, size_t rows, size_t depth, uint8_t *blocks,
-              BlockTraits *traits) {
-  for (size_t i = 0; i < rows; i += kBlockLines, blocks += blockBytes(depth))
-    *traits++ = packBlock<true>(a.from(i, 0), atMost(kBlockLines, rows - i),
-                                depth, blocks);
-}
-
-void packColumns(const Floats &b, size_t columns, size_t depth, uint8_t *blocks,
-                 BlockTraits *traits) {
-  for (size_t j = 0; j < columns; j += kBlockLines, blocks += blockBytes(depth))
-    *traits++ = packBlock<false>(b.from(0, j), atMost(kBlockLines, columns - j),
-                                 depth, blocks);
 }
 
 // Each row for all k, because rows often lie far apart.
-void packRows(const Codes &a, size_t rows, size_t depth, uint8_t *blocks,
-              BlockTraits *traits) {
+static void packLines(const Codes &a, size_t line, size_t count, size_t depth,
+                      uint8_t *block, Findings &findings) {
   const size_t steps = numSteps(depth);
   ptrdiff_t offsets[kMaxDepth / kTileDepth];
   for (size_t step = 0; step < steps; ++step)
     offsets[step] = a.offsetOf(step * kTileDepth);
   const __mmask32 lastMask = firstOf32(depth - (steps - 1) * kTileDepth);
-  for (size_t i = 0; i < rows; i += kBlockLines, blocks += blockBytes(depth)) {
-    const size_t count = atMost(kBlockLines, rows - i);
-    const size_t numTiles = (count + kTile - 1) / kTile;
-    const uint16_t *row = a.codes + ptrdiff_t(i) * a.rowStride;
+  const uint16_t *row = a.codes;
+  for (size_t end = line + count; line < end; ++line, row += a.rowStride) {
+    uint8_t *high = block + line * kTileRowBytes;
+    for (size_t step = 0; step < steps; ++step, high += kStepBytes) {
+      Parts parts;
+      uint32_t found = loadParts(row + offsets[step],
+                                 step + 1 < steps ? ~0U : lastMask, parts);
+      findings.nonFinite |= uint32_t(found != 0) << line;
+      findings.lowBits = _mm512_or_si512(findings.lowBits, parts.low);
+      _mm512_store_si512(high, parts.high);
+      _mm512_store_si512(high + kLowBytes, parts.low);
+    }
+  }
+}
+
+template <class A>
+static void packRowsOf(const Rows<A> *place, size_t lines, size_t depth,
+                       uint8_t *block, BlockTraits *traits) {
+  size_t row = 0; // of the place
+  for (size_t first = 0; first < lines;
+       first += kBlockLines, block += blockBytes(depth)) {
     Findings findings;
-    for (size_t line = 0; line < numTiles * kTile; ++line, row += a.rowStride) {
-      uint8_t *high = blocks + line * kTileRowBytes;
-      for (size_t step = 0; step < steps; ++step, high += kStepBytes) {
-        Parts parts = {_mm512_setzero_si512(), _mm512_setzero_si512()};
-        if (line < count)
-          findings.nonFinite |=
-              uint32_t(loadParts(row + offsets[step],
-                                 step + 1 < steps ? ~0U : lastMask, parts) != 0)
-              << line;
-        findings.lowBits = _mm512_or_si512(findings.lowBits, parts.low);
-        _mm512_store_si512(high, parts.high);
-        _mm512_store_si512(high + kLowBytes, parts.low);
+    size_t line = 0, end = atMost(kBlockLines, lines - first);
+    while (line < end) {
+      size_t count = atMost(place->count - row, end - line);
+      packLines(place->a.from(row, 0), line, count, depth, block, findings);
+      line += count;
+      row += count;
+      if (row == place->count) {
+        ++place;
+        row = 0;
       }
+    }
+    for (size_t step = 0; step < numSteps(depth); ++step)
+      for (line = end; line % kTile != 0; ++line)
+        for (size_t part : {size_t(0), kLowBytes})
+          __builtin_memset(block + step * kStepBytes + part +
+                               line * kTileRowBytes,
+                           0, kTileRowBytes);
+    *traits++ = findings.traits();
+  }
+}
+
+void packRows(const Rows<Floats> *places, size_t lines, size_t depth,
+              uint8_t *blocks, BlockTraits *traits) {
+  packRowsOf(places, lines, depth, blocks, traits);
+}
+void packRows(const Rows<Codes> *places, size_t lines, size_t depth,
+              uint8_t *blocks, BlockTraits *traits) {
+  packRowsOf(places, lines, depth, blocks, traits);
+}
+
+void packColumns(const Floats &b, size_t columns, size_t depth, uint8_t *blocks,
+                 BlockTraits *traits) {
+  alignas(64) float copy[kBlockLines * kBlockLines];
+  for (size_t j = 0; j < columns; j += kBlockLines) {
+    const size_t count = atMost(kBlockLines, columns - j);
+    Findings findings;
+    for (size_t k = 0; k < depth; k += kTileDepth, blocks += kStepBytes) {
+      Floats part = b.from(k, j);
+      size_t partDepth = atMost(kTileDepth, depth - k);
+      if (part.columnStride != 1 || count % kTile != 0 ||
+          partDepth < kTileDepth)
+        part = copyPadded(part, partDepth, count, copy);
+      for (size_t line = 0; line < count; line += kTile)
+        packTileOfB(part.values + line, part.rowStride,
+                    blocks + line / kTile * kTileBytes, line, findings);
     }
     *traits++ = findings.traits();
   }

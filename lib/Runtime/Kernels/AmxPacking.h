@@ -48,6 +48,10 @@ struct Floats {
   const float *values;
   ptrdiff_t rowStride, columnStride;
 
+  static Floats of(const HalfFactor &factor) {
+    return {static_cast<const float *>(factor.values), factor.rowStride,
+            factor.columnStride};
+  }
   Floats from(size_t row, size_t column) const {
     return {values + ptrdiff_t(row) * rowStride +
                 ptrdiff_t(column) * columnStride,
@@ -62,6 +66,10 @@ struct Codes {
   size_t partLength;
   ptrdiff_t partStride;
 
+  static Codes of(const HalfFactor &factor) {
+    return {static_cast<const uint16_t *>(factor.values), factor.rowStride,
+            factor.partLength, factor.partStride};
+  }
   /// `column` is that of a block or of a step.
   Codes from(size_t row, size_t column) const {
     return {codes + ptrdiff_t(row) * rowStride + offsetOf(column), rowStride,
@@ -88,11 +96,6 @@ constexpr size_t numBlocksOf(size_t lines) {
   return (lines + kBlockLines - 1) / kBlockLines;
 }
 
-/// As many rows and columns of `source` as asked for, up to 32 by 32, zeros
-/// behind them.
-void copyPadded(const Floats &source, size_t rows, size_t columns,
-                float *target);
-
 /// What is known of 32 packed lines: rows of A or columns of B.
 struct BlockTraits {
   /// A bit for each line with values that are not finite.
@@ -101,13 +104,21 @@ struct BlockTraits {
   bool hasLow;
 };
 
-// They pack so many rows of A or columns of B, at most kMaxLines, in blocks of
-// blockBytes(depth). Values that are not finite become 0.
+/// Rows of A that lie in one place.
+template <class A>
+struct Rows {
+  A a;
+  size_t count;
+};
 
-void packRows(const Floats &a, size_t rows, size_t depth, uint8_t *blocks,
-              BlockTraits *traits);
-void packRows(const Codes &a, size_t rows, size_t depth, uint8_t *blocks,
-              BlockTraits *traits);
+// They pack rows of A, from one place after another, or columns of B, at most
+// kMaxLines, in blocks of blockBytes(depth). Values that are not finite become
+// 0.
+
+void packRows(const Rows<Floats> *places, size_t lines, size_t depth,
+              uint8_t *blocks, BlockTraits *traits);
+void packRows(const Rows<Codes> *places, size_t lines, size_t depth,
+              uint8_t *blocks, BlockTraits *traits);
 void packColumns(const Floats &b, size_t columns, size_t depth, uint8_t *blocks,
                  BlockTraits *traits);
 void packColumns(const Codes &b, size_t columns, size_t depth, uint8_t *blocks,

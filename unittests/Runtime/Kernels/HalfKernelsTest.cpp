@@ -73,7 +73,7 @@ TEST_P(HalfKernel, SumsInItsOrder) {
     for (Strides sa : stridesOf(m, depth))
       for (Strides sb : stridesOf(depth, n)) {
         std::vector<float> c = initial;
-        k.gemmOfHalves(m, n, depth, halves(a, sa), halves(b, sb), c.data(),
+        multiplyHalves(k, m, n, depth, halves(a, sa), halves(b, sb), c.data(),
                        ldc);
         for (size_t i = 0; i < m; ++i)
           for (size_t j = 0; j < size_t(ldc); ++j) {
@@ -98,7 +98,7 @@ TEST_P(HalfKernel, KnowsFactorsByTheirVersions) {
   std::vector<float> a(m * depth), b(depth * n);
   auto product = [&](uint64_t versionA, uint64_t versionB) {
     std::vector<float> c(m * n);
-    k.gemmOfHalves(m, n, depth, halves(a, rowMajor(depth), versionA),
+    multiplyHalves(k, m, n, depth, halves(a, rowMajor(depth), versionA),
                    halves(b, rowMajor(n), versionB), c.data(), ptrdiff_t(n));
     return c;
   };
@@ -115,7 +115,7 @@ TEST_P(HalfKernel, KnowsFactorsByTheirVersions) {
     std::vector<float> found = product(versions.first, versions.second);
     // At other addresses, nothing is known.
     std::vector<float> otherA = a, otherB = b, expected(m * n);
-    k.gemmOfHalves(m, n, depth, halves(otherA, rowMajor(depth)),
+    multiplyHalves(k, m, n, depth, halves(otherA, rowMajor(depth)),
                    halves(otherB, rowMajor(n)), expected.data(), ptrdiff_t(n));
     ASSERT_EQ(found, expected) << versions.first << " " << versions.second;
     ASSERT_EQ(product(versions.first, versions.second), expected);
@@ -176,7 +176,7 @@ TEST_P(HalfKernel, CodesGiveTheBitsOfTheirValues) {
         HalfFactor valuesOfB = halves(b.values, rowMajor(n));
         auto product = [&](const HalfFactor &x, const HalfFactor &y) {
           std::vector<float> c = randomFloats(m * (n + 3), -1, 1, 32);
-          k.gemmOfHalves(m, n, depth, x, y, c.data(), ptrdiff_t(n) + 3);
+          multiplyHalves(k, m, n, depth, x, y, c.data(), ptrdiff_t(n) + 3);
           return c;
         };
         std::vector<float> expected = product(valuesOfA, valuesOfB);
@@ -188,6 +188,63 @@ TEST_P(HalfKernel, CodesGiveTheBitsOfTheirValues) {
                 << " at " << i;
         }
       }
+}
+
+TEST_P(HalfKernel, ProductsOfOneRightFactorAreAsEachAlone) {
+  const std::vector<size_t> rowsOfProducts[] = {{8, 8, 8, 8},
+                                                {16, 16},
+                                                {16, 16, 16},
+                                                {8, 16, 24, 32},
+                                                {9, 8, 15, 17, 31},
+                                                {64, 64, 64, 64, 64},
+                                                {300, 8, 290},
+                                                {8, 8},
+                                                {8, 8, 8, 8, 8, 8, 8, 8, 8, 8},
+                                                {12},
+                                                {32, 8}};
+  unsigned seed = 50;
+  for (const std::vector<size_t> &rows : rowsOfProducts)
+    for (size_t n : {16, 37, 300})
+      for (size_t depth : {32, 65, 600})
+        for (int variant = 0; variant < 8; ++variant) {
+          const bool areCodes = variant & 1, hasInfinity = variant & 2;
+          // All of them, or every other one.
+          const bool haveVersions = variant & 4;
+          MatrixOfCodes b(k, depth, n, 64, n == 37, hasInfinity);
+          std::vector<MatrixOfCodes> factors;
+          std::vector<std::vector<float>> sums, expected;
+          for (size_t m : rows) {
+            factors.emplace_back(k, m, depth, 64, false,
+                                 hasInfinity && factors.size() % 2 == 1);
+            sums.push_back(randomFloats(m * (n + 3), -1, 1, ++seed));
+          }
+          expected = sums;
+          std::vector<HalfProduct> products;
+          for (size_t i = 0; i < rows.size(); ++i) {
+            HalfFactor a = areCodes
+                               ? factors[i].factor
+                               : halves(factors[i].values, rowMajor(depth));
+            multiplyHalves(k, rows[i], n, depth, a, b.factor,
+                           expected[i].data(), ptrdiff_t(n) + 3);
+            if (haveVersions || i % 2 == 1)
+              a.version = 1000 * ++seed;
+            products.push_back({a, rows[i], sums[i].data(), ptrdiff_t(n) + 3});
+          }
+          // The second time, packed rows are found.
+          for (int time = 0; time < 2; ++time) {
+            k.gemmOfHalves(products.data(), products.size(), n, depth,
+                           b.factor);
+            for (size_t i = 0; i < rows.size(); ++i)
+              for (size_t j = 0; j < sums[i].size(); ++j)
+                ASSERT_TRUE(sameFloat(sums[i][j], expected[i][j]))
+                    << "product " << i << " of " << rows.size() << ", n " << n
+                    << ", k " << depth << ", variant " << variant << " at "
+                    << j;
+            for (size_t i = 0; time == 0 && i < rows.size(); ++i)
+              multiplyHalves(k, rows[i], n, depth, products[i].a, b.factor,
+                             expected[i].data(), ptrdiff_t(n) + 3);
+          }
+        }
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, HalfKernel,

@@ -143,6 +143,14 @@ inline HalfFactor halves(const std::vector<float> &values, Strides strides,
   return factor;
 }
 inline Strides rowMajor(size_t columns) { return {ptrdiff_t(columns), 1}; }
+/// C += A * B by gemmOfHalves().
+inline void multiplyHalves(const KernelTable &k, size_t m, size_t n,
+                           size_t depth, const HalfFactor &a,
+                           const HalfFactor &b, float *c,
+                           ptrdiff_t rowStrideC) {
+  const HalfProduct product = {a, m, c, rowStrideC};
+  k.gemmOfHalves(&product, 1, n, depth, b);
+}
 
 /// Distance of `value` from `reference` in units of the last place of the
 /// nearest float; 0 for equal infinities and NaNs.

@@ -340,7 +340,7 @@ TEST_P(GemmKernel, SpecialValuesStayInTheirElement) {
       b[5 * n + 7] = -INFINITY;
       b[3 * n + 20] = 0;
       if (areHalves)
-        k.gemmOfHalves(m, n, depth, halves(a, rowMajor(depth)),
+        multiplyHalves(k, m, n, depth, halves(a, rowMajor(depth)),
                        halves(b, rowMajor(n)), c.data(), ptrdiff_t(n));
       else
         k.gemm(m, n, depth, a.data(), ptrdiff_t(depth), 1, b.data(),

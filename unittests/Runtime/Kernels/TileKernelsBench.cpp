@@ -40,9 +40,10 @@ void benchGemm(const KernelTable &k, size_t m, size_t n, size_t depth,
   factorB.values = b.data();
   factorB.rowStride = transposeB ? 1 : ptrdiff_t(n);
   factorB.columnStride = transposeB ? ptrdiff_t(depth) : 1;
+  const HalfProduct product = {factorA, m, c.data(), ptrdiff_t(n)};
   double seconds = bestSeconds([&] {
     if (k.gemmOfHalves && m >= kMinRowsOfHalves)
-      k.gemmOfHalves(m, n, depth, factorA, factorB, c.data(), ptrdiff_t(n));
+      k.gemmOfHalves(&product, 1, n, depth, factorB);
     else
       k.gemm(m, n, depth, a.data(), factorA.rowStride, factorA.columnStride,
              b.data(), factorB.rowStride, factorB.columnStride, c.data(),
@@ -65,9 +66,10 @@ void benchGemmOfCodes(const KernelTable &k, size_t m, size_t depth) {
   factorB.values = b.data();
   factorB.areCodes = true;
   factorB.rowStride = ptrdiff_t(n);
+  const HalfProduct product = {factorA, m, c.data(), ptrdiff_t(n)};
   double seconds = bestSeconds([&] {
     if (k.gemmOfHalves && m >= kMinRowsOfHalves)
-      k.gemmOfHalves(m, n, depth, factorA, factorB, c.data(), ptrdiff_t(n));
+      k.gemmOfHalves(&product, 1, n, depth, factorB);
     else
       k.gemmOfCodes(m, n, depth, a.data(), ptrdiff_t(depth), 1, b.data(),
                     ptrdiff_t(n), c.data(), ptrdiff_t(n));

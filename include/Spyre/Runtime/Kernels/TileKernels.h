@@ -255,9 +255,25 @@ struct HalfFactor {
   /// Not 0: a number of these values, which no other values at the same address
   /// have. What is prepared of the factor is kept for other products.
   uint64_t version = 0;
+
+  /// Whether both are known to be the same values.
+  bool isSame(const HalfFactor &other) const {
+    return version != 0 && version == other.version && values == other.values &&
+           areCodes == other.areCodes && rowStride == other.rowStride &&
+           columnStride == other.columnStride &&
+           partLength == other.partLength && partStride == other.partStride;
+  }
 };
 constexpr size_t kHalfPart = 32;
 constexpr size_t kMinRowsOfHalves = 8;
+
+/// A product C += A * B, one of several with the same B.
+struct HalfProduct {
+  HalfFactor a;
+  size_t rows = 0;
+  float *c = nullptr;
+  ptrdiff_t rowStrideC = 0;
+};
 
 /// The rounding of a float that is stored in a format.
 constexpr Rounding roundingOf(ElementFormat format) {
@@ -418,9 +434,11 @@ struct KernelTable {
                       ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC);
   /// The same for halves, with a sum of fp32 in an order of its own, which
   /// depends on k alone (AmxKernels.cpp). To be used for kMinRowsOfHalves rows
-  /// and more; for fewer, gemm() is faster. Null for all sets but `amx`.
-  void (*gemmOfHalves)(size_t m, size_t n, size_t k, const HalfFactor &a,
-                       const HalfFactor &b, float *c, ptrdiff_t rowStrideC);
+  /// and more; for fewer, gemm() is faster. Products of few rows are made
+  /// together. Every A is of codes or none is, and no C is read by another
+  /// product. Null for all sets but `amx`.
+  void (*gemmOfHalves)(const HalfProduct *products, size_t numProducts,
+                       size_t n, size_t k, const HalfFactor &b);
 
   //===--- strided copies and device memory -------------------------------===//
   // Strides are in elements of their own side and may be 0 (source only) or
