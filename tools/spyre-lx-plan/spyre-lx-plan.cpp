@@ -3,6 +3,7 @@
 
 #include "Spyre/Planning/MiniMallocFormat.h"
 #include "Spyre/Support/Error.h"
+#include "Spyre/Support/Version.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -269,6 +270,7 @@ int spyre_lx_plan_main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   Options options;
   cl::HideUnrelatedOptions(options.category);
+  spyre::setVersionPrinter();
   cl::ParseCommandLineOptions(
       argc, argv,
       "spyre-lx-plan - place buffers with known lifetimes in one memory\n\n"

@@ -8,6 +8,7 @@
 #include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Dialect/KTIR/Transforms/Passes.h"
 #include "Spyre/Dialect/SDSCBundle/IR/SDSCBundle.h"
+#include "Spyre/Support/Version.h"
 #include "Upstream.h"
 
 #include "mlir/Support/FileUtilities.h"
@@ -68,6 +69,7 @@ static mlir::LogicalResult optimize(int argc, char **argv,
 
 int spyre_opt_main(int argc, char **argv) {
   llvm::InitLLVM initialize(argc, argv);
+  spyre::setVersionPrinter();
   mlir::ktdp::exitOnFatalErrors();
   mlir::DialectRegistry registry;
   spyre::registerUpstreamDialects(registry);

@@ -4,6 +4,7 @@
 #include "Options.h"
 
 #include "Spyre/Support/Error.h"
+#include "Spyre/Support/Version.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -169,7 +170,7 @@ struct CommandLine {
 static void removeForeignOptions() {
   std::vector<cl::Option *> foreign;
   for (auto &[name, option] : cl::getRegisteredOptions())
-    if (!llvm::is_contained({"help", "h"}, name))
+    if (!llvm::is_contained({"help", "h", "version"}, name))
       foreign.push_back(option);
   for (cl::Option *option : foreign)
     option->removeArgument();
@@ -229,6 +230,7 @@ void spyre::warnOfOtherDevice(
 
 Options spyre::parseOptions(int argc, char **argv) {
   removeForeignOptions();
+  setVersionPrinter();
   CommandLine line;
   cl::ParseCommandLineOptions(
       argc, argv,

@@ -8,6 +8,7 @@
 
 #include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Support/Error.h"
+#include "Spyre/Support/Version.h"
 #include "Translations.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -332,6 +333,7 @@ int spyre_translate_main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   mlir::ktdp::exitOnFatalErrors();
   registerKTIRTranslations();
+  setVersionPrinter();
   Options options;
   // libLLVM brings hundreds of options along.
   cl::HideUnrelatedOptions({&options.category, &options.dciCategory,
