@@ -105,6 +105,14 @@ FUNCTIONS = {
         lambda x: torch.cat([x.view(-1, 7, 10).transpose(0, 1)] * 2, 1) * 2,
         (0,),
     ),
+    "joined to 200 rows": (
+        lambda x: torch.cat((x, x.new_zeros(200 - x.shape[0], 70))) - 1,
+        (0,),
+    ),
+    "joined to 200 columns": (
+        lambda x: torch.cat((x.new_ones(40, 200 - x.shape[1]), x), 1) * 2,
+        (1,),
+    ),
     "upper triangle": (lambda x: x.triu(x.shape[0] - 5), (0,)),
     "lower triangle": (lambda x: x.tril(x.shape[1] - 50), (1,)),
     "scattered sums": (
@@ -288,3 +296,45 @@ def test_joined_to_what_is_left_of_a_table():
         x = values((rows, 70), torch.float16, rows).round()
         assert_exact(f(x.to("spyre"), device).cpu(), function(x, table), f"{rows} rows")
     assert [p.graph.num_sizes for p in compiled_parts()[before:]] == [1]
+
+
+def test_parts_of_a_table_joined():
+    """No core divides what is computed in LX and read from a place in it on."""
+
+    def function(x):
+        rows = x.shape[1]
+        table = torch.arange(127, device=x.device)[None, :, None] * torch.arange(
+            254, device=x.device
+        )
+        parts = [table[:, :rows, start : start + rows] for start in (0, 128)]
+        return torch.cat(parts, 2).repeat(x.shape[0], 1, 1).transpose(1, 2).contiguous()
+
+    f = torch.compile(function, backend="spyre", dynamic=True)
+    before = len(compiled_parts())
+    for batch, rows in ((2, 9), (3, 60), (4, 17), (2, 5)):
+        x = values((batch, rows, 64), torch.float16, rows)
+        assert torch.equal(f(x.to("spyre")).cpu(), function(x)), rows
+    assert len(compiled_parts()) == before + 1
+
+
+def test_windows_put_back():
+    """Windows of an image are normalised in its order, in LX."""
+
+    def function(x, weight, scale, bias):
+        y = F.linear(x.view(-1, 32), weight)
+        y = y.view(-1, 2, 2, 4, 4, 32).permute(0, 1, 3, 2, 4, 5)
+        y = y.contiguous().view(x.shape[0], 64, 32)
+        return F.layer_norm(y, (32,), scale, bias) + x
+
+    f = torch.compile(function, backend="spyre", dynamic=True)
+    before = len(compiled_parts())
+    weights = [values(n, torch.float16, i) for i, n in enumerate(((32, 32), 32, 32))]
+    device = [w.to("spyre") for w in weights]
+    for weight in device:
+        torch._dynamo.mark_static(weight)
+    for images in (2, 3, 64, 33):
+        x = values((images, 64, 32), torch.float16, images)
+        expected = function(*(t.float() for t in (x, *weights)))
+        error = (f(x.to("spyre"), *device).cpu() - expected).abs().max()
+        assert error <= 0.02 * expected.abs().max(), images
+    assert len(compiled_parts()) == before + 1

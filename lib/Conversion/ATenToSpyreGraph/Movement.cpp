@@ -107,8 +107,8 @@ static Value insertFrom(const ATenCall &c, Value part, Value whole, int64_t dim,
       {axisAttr(c, dim), c.attr("offset_map", AffineMapAttr::get(offsetMap))});
 }
 
-/// Where the size of the result varies along its sticks, one operation writes
-/// all of it first: it repeats the first element of the last part.
+/// Where sizes of parts vary and these cannot be inserted, one operation writes
+/// all of the result first: it repeats the first element of the last part.
 static Value lowerCat(ATenCall &c) {
   RankedTensorType type = c.type();
   unsigned rank = type.getRank();
@@ -118,8 +118,9 @@ static Value lowerCat(ATenCall &c) {
     return c.full(type, c.immInt(0));
   AffineExpr zero = c.b.getAffineConstantExpr(0), offset = zero;
   Value result = c.empty(type);
-  bool isVarying =
-      parts.size() > 1 && !isa<AffineConstantExpr>(c.resultSizes()[dim]);
+  bool isVarying = parts.size() > 1 && llvm::any_of(parts, [&](Value part) {
+                     return varies(part, dim);
+                   });
   bool isInserted = isVarying && canInsertParts(c, parts, dim);
   if (isVarying && !isInserted) {
     Value last = parts.back();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that are right at the largest size and wrong at a smaller one. More faults
-// are in python/tests/test_size_verifier.py.
+// Plans that are right at the largest size and wrong at a smaller one, and some that
+// are right at all. More faults are in python/tests/test_size_verifier.py.
 // RUN: spyre-opt %s --split-input-file --verify-diagnostics --spyre-verify-plan
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
@@ -165,14 +165,47 @@ func.func @moved(%x: memref<255x128xf16, #l> {spyre_graph.size_map = #rows},
 #id = affine_map<(i, j) -> (i, j)>
 #rows = affine_map<()[s] -> (s, 64)>
 
-// The first s rows of each half are no box.
+// The first s rows of each half are no box, but one core has all rows.
 func.func @halves(%x: memref<512x64xf16, #l>, %y: memref<256x64xf16, #l> {spyre_graph.size_map = #rows})
     attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 256>]} {
   %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [512, 64]>} : memref<512x64xf16, #l>
   spyre_graph.exp ins(%x : memref<512x64xf16, #l>) outs(%a : memref<512x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 512, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [512, 64]>}
+  spyre_graph.sum ins(%a : memref<512x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {dims = array<i64: 0>, maps = [affine_map<(k, i, j) -> (k * 256 + i, j)>, affine_map<(k, i, j) -> (i, j)>], extents = array<i64: 2, 256, 64>, extent_map = affine_map<()[s] -> (2, s, 64)>, division = #spyre_graph.division<splits = [1, 1, 1], chunks = [2, 256, 64], chunk_map = affine_map<()[s] -> (2, s, 64)>>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#l3 = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#first = affine_map<()[s] -> (2, s, 64)>
+
+// The same where each core has a half.
+func.func @divided_halves(%x: memref<512x64xf16, #l>, %y: memref<2x256x64xf16, #l3> {spyre_graph.size_map = #first})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 256>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [256, 64]>} : memref<512x64xf16, #l>
+  spyre_graph.exp ins(%x : memref<512x64xf16, #l>) outs(%a : memref<512x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 512, 64>, division = #spyre_graph.division<splits = [2, 1], chunks = [256, 64]>}
   // SG-PLAN-C13
   // expected-error @+1 {{accesses dimension 0 of operand 0, which is in LX and varies, otherwise than by a loop that varies and others that count within its iterations}}
-  spyre_graph.sum ins(%a : memref<512x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {dims = array<i64: 0>, maps = [affine_map<(k, i, j) -> (k * 256 + i, j)>, affine_map<(k, i, j) -> (i, j)>], extents = array<i64: 2, 256, 64>, extent_map = affine_map<()[s] -> (2, s, 64)>, division = #spyre_graph.division<splits = [1, 1, 1], chunks = [2, 256, 64], chunk_map = affine_map<()[s] -> (2, s, 64)>>}
+  spyre_graph.neg ins(%a : memref<512x64xf16, #l>) outs(%y : memref<2x256x64xf16, #l3>) {maps = [affine_map<(k, i, j) -> (k * 256 + i, j)>, affine_map<(k, i, j) -> (k, i, j)>], extents = array<i64: 2, 256, 64>, extent_map = #first, division = #spyre_graph.division<splits = [2, 1, 1], chunks = [1, 256, 64], chunk_map = affine_map<()[s] -> (1, s, 64)>>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s * 64, 64)>
+#windows = affine_map<(w, i, j) -> (w * 64 + (i floordiv 32) * 32 + ((i floordiv 4) mod 2) * 16 + ((i floordiv 8) mod 4) * 4 + i mod 4, j)>
+
+// All 64 rows of an iteration, in another order; 39 sizes.
+func.func @rows_of_windows(%x: memref<2560x64xf16, #l> {spyre_graph.size_map = #rows},
+                           %y: memref<2560x64xf16, #l> {spyre_graph.size_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 40>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [1280, 64]>} : memref<2560x64xf16, #l>
+  spyre_graph.exp ins(%x : memref<2560x64xf16, #l>) outs(%a : memref<2560x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 2560, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [2, 1], chunks = [1280, 64], chunk_map = affine_map<()[s] -> ((s ceildiv 2) * 64, 64)>>}
+  spyre_graph.neg ins(%a : memref<2560x64xf16, #l>) outs(%y : memref<2560x64xf16, #l>) {maps = [#windows, affine_map<(w, i, j) -> (w * 64 + i, j)>], extents = array<i64: 40, 64, 64>, extent_map = affine_map<()[s] -> (s, 64, 64)>, division = #spyre_graph.division<splits = [2, 1, 1], chunks = [20, 64, 64], chunk_map = affine_map<()[s] -> (s ceildiv 2, 64, 64)>>}
   return
 }
 

@@ -580,7 +580,10 @@ private:
           (varies(op.getLoopExtentMap(), other) ||
            division.getSplits()[other] != 1))
         return std::nullopt;
-    if (getRange(rest, extents) !=
+    // A sum of remainders, which the simplified one has as differences.
+    AffineExpr counted =
+        coordinate.replace(getAffineDimExpr(loop, context), number(0));
+    if (getRange(counted, extents) !=
         std::make_pair<int64_t, int64_t>(0, width.getValue() - 1))
       return std::nullopt;
     return width.getValue();
@@ -637,7 +640,6 @@ private:
     if (!placement || placement.getSpace() != MemorySpace::lx)
       return success();
     for (int64_t dim = 0; dim < alloc.getType().getRank(); ++dim) {
-      SmallVector<std::optional<Slice>> slices;
       bool isDivided = false;
       for (OpOperand &use : alloc->getUses()) {
         auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
@@ -645,15 +647,19 @@ private:
           return use.getOwner()->emitOpError(
               "accesses a buffer in LX where sizes vary, but is no device "
               "operation");
-        FailureOr<std::optional<Slice>> slice =
-            getSlice(op, use.getOperandNumber(), dim);
-        if (failed(slice))
-          return failure();
-        slices.push_back(*slice);
         isDivided |= !isUndivided(op, use.getOperandNumber(), dim);
       }
       if (!isDivided)
         continue;
+      SmallVector<std::optional<Slice>> slices;
+      for (OpOperand &use : alloc->getUses()) {
+        FailureOr<std::optional<Slice>> slice =
+            getSlice(cast<SpyreOpInterface>(use.getOwner()),
+                     use.getOperandNumber(), dim);
+        if (failed(slice))
+          return failure();
+        slices.push_back(*slice);
+      }
       for (auto [use, slice] : llvm::zip_equal(alloc->getUses(), slices))
         if (failed(proveSame(cast<SpyreOpInterface>(use.getOwner()),
                              use.getOperandNumber(), dim, slices.front(),
