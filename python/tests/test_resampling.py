@@ -50,6 +50,24 @@ def test_grid_sample(mode, count, padding, align_corners):
     check_gradients(sample, x, grid, bits=16)
 
 
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize(
+    "size", [(2, 3, 5, 4), (2, 3, 1, 7), (1, 1, 1, 1), (2, 1, 3, 1, 4)]
+)
+def test_affine_grid(size, align_corners):
+    def make(theta):
+        return F.affine_grid(theta, list(size), align_corners)
+
+    theta = torch.randn(size[0], len(size) - 2, len(size) - 1)
+    expected = make(theta)
+    for run in (make, compiled(make)):
+        actual = run(theta.to("spyre")).cpu()
+        assert actual.shape == expected.shape
+        if expected.numel():
+            near(actual, expected)
+    check_gradients(make, theta)
+
+
 @pytest.mark.parametrize(
     ("mode", "size", "out"),
     [

@@ -253,6 +253,29 @@ def grid_sampler_backward(
     return of_input, stacked
 
 
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
+    """``aten.affine_grid_generator``. PyTorch's has a constant in a graph where a size
+    is 1, with which AOTAutograd compiles none.
+    """
+    spatial = size[2:]
+    count = len(spatial)
+
+    def column(number: int) -> Tensor:
+        return theta[:, :, number].float().reshape(-1, *[1] * count, count)
+
+    terms = []
+    for dim, steps in enumerate(spatial):
+        end = 1.0 if align_corners else (steps - 1) / max(steps, 1)
+        start = 0.0 if steps == 1 else -end
+        places = torch.linspace(
+            start, end, steps, dtype=torch.float32, device=theta.device
+        )
+        shape = [steps if d == dim else 1 for d in range(-1, count + 1)]
+        terms.append(places.reshape(shape) * column(count - 1 - dim))
+    total = sum(terms[::-1]) + column(count)
+    return total.to(theta.dtype)
+
+
 # --- gradients of resampling -----------------------------------------------------
 
 #: Of the outputs along a dimension: elements of the input and their weights.
@@ -346,6 +369,7 @@ def _replicate_backward(gradient: Tensor, x: Tensor, padding: Sequence[int]) -> 
 
 
 DECOMPOSITIONS: dict[Any, Callable] = {
+    aten.affine_grid_generator.default: affine_grid,
     aten.grid_sampler_2d.default: grid_sampler,
     aten.grid_sampler_2d_backward.default: grid_sampler_backward,
     aten.grid_sampler_3d.default: grid_sampler,
