@@ -54,10 +54,12 @@ _MODULES = frozenset(
     [
         "_inductor",
         "_monkey_patch",
+        "compile_backend",
         "device",
         "distributed",
         "execution",
         "extend",
+        "frontend",
         "logging_config",
         "memory",
         "model_utils",
