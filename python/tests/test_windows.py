@@ -144,6 +144,32 @@ def test_strides_are_those_of_the_cpu(size, kernel, which):
         assert_contraction(actual.cpu(), convolve(*values), terms, magnitude)
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "dims", "bias"),
+    [
+        ((2, 3, 1, 5, 6, 7), (1, 3, 4, 1, 1, 7), [5], None),
+        ((2, 3, 1, 5, 6, 7), (1, 3, 4, 1, 1, 7), [5], (1, 3, 4, 1, 1)),
+        ((2, 3, 4, 5, 1), (2, 3, 1, 5, 6), [0, 3], None),
+        ((2, 3), (2, 3), [0, 1], ()),
+        ((1, 1), (1, 5), [0], None),
+        ((0, 3), (1, 3), [1], None),
+        ((2, 3), (2, 3), [], None),
+    ],
+)
+def test_inferred_products_are_as_computed_ones(x, y, dims, bias):
+    operator = torch.ops.spyre.sum_products
+    for order in (1, -1):
+        left, right = (
+            half(*n[::order]).permute(*range(len(n))[::order]) for n in (x, y)
+        )
+        more = None if bias is None else half(*bias)
+        computed = operator(left, right, dims, more)
+        inferred = operator(*(t.to("meta") for t in (left, right)), dims, more)
+        for part in ("shape", "dtype"):
+            assert getattr(inferred, part) == getattr(computed, part)
+        assert inferred.stride() == computed.stride()
+
+
 def test_convolution_of_nothing():
     x, weight = half(0, 3, 9, 9), half(5, 3, 3, 3)
     run = compiled(functional.conv2d)

@@ -60,6 +60,15 @@ def pad_for_windows(
     return pad(x, before, after, value)
 
 
+def _is_known(condition: bool | torch.SymBool) -> bool:
+    """Whether it is true, without a guard if PyTorch does not know it."""
+    if isinstance(condition, bool):
+        return condition
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return statically_known_true(condition)
+
+
 def window_view(
     x: Tensor, kernel: Shape, stride: Shape, dilation: Shape, out: Shape, first: int = 0
 ) -> Tensor:
@@ -72,8 +81,13 @@ def window_view(
         zip(kernel, stride, dilation, out, strict=False), first
     ):
         reach = (k - 1) * step + 1
-        x = aten.slice(x, d, 0, (n - 1) * s + reach).unfold(d, reach, s)
-        x = aten.slice(x, x.dim() - 1, 0, reach, step)
+        # Each operation on sizes that vary takes long to trace.
+        size = (n - 1) * s + reach
+        if not _is_known(x.shape[d] == size):
+            x = aten.slice(x, d, 0, size)
+        x = x.unfold(d, reach, s)
+        if step != 1:
+            x = aten.slice(x, x.dim() - 1, 0, reach, step)
     return x
 
 
@@ -93,6 +107,25 @@ def sum_products(
     wide = torch.float32 if x.dtype.is_floating_point else torch.int64
     result = (x.to(wide) * y.to(wide)).sum(list(dims))
     return (result if bias is None else result + bias).to(x.dtype)
+
+
+def shape_of_products(
+    x: Tensor,
+    y: Tensor,
+    dims: Shape,
+    bias: Tensor | None = None,
+    elementwise: bool = False,
+) -> Tensor:
+    """A tensor like the result of ``sum_products``, without its values. Of sizes that
+    vary, PyTorch would take long to infer each operation in it.
+    """
+
+    def is_one(size: int | torch.SymInt) -> bool:
+        return isinstance(size, int) and size == 1
+
+    pairs = enumerate(zip(x.shape, y.shape, strict=True))
+    dims = dims or range(x.dim())
+    return x.new_empty([b if is_one(a) else a for d, (a, b) in pairs if d not in dims])
 
 
 def merge_last(x: Tensor, count: int) -> Tensor:

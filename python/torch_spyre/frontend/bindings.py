@@ -93,9 +93,13 @@ class Binding:
         self._has_quotients = has_quotients
         #: How own symbols were cut, in turn.
         self._cuts: list[_OwnCut] = []
+        #: What is known of expressions as long as symbols and ranges are as they are:
+        #: a graph has few different ones, and computing with them takes long.
+        self._known: dict[tuple[str, Any], Any] = {}
 
     def fix(self, symbol: sympy.Symbol, size: int) -> None:
         """The next symbol of the graph is a number."""
+        self._known.clear()
         self._places.append((None, size))
         self._stands[symbol] = sympy.Integer(size)
 
@@ -110,6 +114,7 @@ class Binding:
         """The next symbol of the graph is a new one, or the ``same`` as another one;
         returns its number.
         """
+        self._known.clear()
         if same is None:
             same = len(self.symbols)
             self._put(same, own, sizes, hint)
@@ -123,9 +128,14 @@ class Binding:
 
     def _put(self, number: int, own: Symbol, sizes: SizeClass, hint: int) -> None:
         """Makes an own symbol of a number: the next one, or in place of another one."""
+        self._known.clear()
         here = slice(number, number + 1)
         self.symbols[here], self.classes[here] = [own], [sizes]
         self.hints[here] = [hint]
+
+    def has_fewer_symbols(self, other: Binding) -> bool:
+        """Whether the program of this binding is for fewer sizes that vary."""
+        return len(self.symbols) < len(other.symbols)
 
     def of(self, values: Sequence[int]) -> tuple[int, ...] | None:
         """What the own symbols are where those of the graph are ``values``.
@@ -176,14 +186,14 @@ class Binding:
 
     def _cut_for(self, expr: Any, is_strict: bool) -> None:
         """Cuts own symbols until an expression has no quotients, or none helps."""
-        while len(self._cuts) < _MOST_CUTS:
+        while len(self._cuts) < _MOST_CUTS and ("not to cut", expr) not in self._known:
             try:
                 own = in_integers(expr.xreplace(self._stands), self._is_reached)
                 without_quotients(own, self._range_of)
-                return
             except CutNeeded as needed:
-                if needed.cut is None or not self._cut(needed.cut, is_strict):
-                    return
+                if needed.cut is not None and self._cut(needed.cut, is_strict):
+                    continue
+            self._known["not to cut", expr] = True
 
     def _cut(self, cut: Cut, is_strict: bool) -> bool:
         """Makes an own symbol two: its quotient, and its remainder + 1, as no symbol of
@@ -236,6 +246,7 @@ class Binding:
             stands.append(symbol)
         whole, rest = stands
         stand = {cut.symbol: cut.divisor * whole + rest - 1 - cut.shift}
+        self._known.clear()
         self._stands = {s: e.xreplace(stand) for s, e in self._stands.items()} | stand
         self._cuts.append(_OwnCut(number, cut, *places, (quotient, remainder)))
         return True
@@ -279,6 +290,7 @@ class Binding:
                 for end in ("least", "most")
             )
             self.classes[number] = SizeClass(least, most)
+        self._known.clear()
 
     def keep_batches(self, metas: Iterable[Any]) -> None:
         """Narrows the range of what multiplies a larger symbol in the size of a
@@ -330,6 +342,7 @@ class Binding:
             self.classes[number] = SizeClass(
                 sizes.least, max(sizes.most, most - int(rest)), sizes.step
             )
+            self._known.clear()
 
     def most(self, value: Any) -> int:
         """The largest that a size can be."""
@@ -341,18 +354,26 @@ class Binding:
             value = value.node.expr
         if not isinstance(value, sympy.Basic):
             return sympy.Integer(value)
-        expr = in_integers(value.xreplace(self._stands), self._is_reached)
-        if self._cuts:
-            with suppress(CutNeeded):
-                return without_quotients(expr, self._range_of)
-        return expr
+        key = "own expression", value
+        if key not in self._known:
+            expr = in_integers(value.xreplace(self._stands), self._is_reached)
+            if self._cuts:
+                with suppress(CutNeeded):
+                    expr = without_quotients(expr, self._range_of)
+            self._known[key] = expr
+        return self._known[key]
 
     def size(self, value: Any) -> Size:
         """A size of PyTorch's metadata. Raises UnsupportedOp for what is no sum of
         products of symbols and whole numbers.
         """
         if isinstance(value, SYMBOLIC):
-            return self._convert(self._expr(value))
+            key = "size", value.node.expr
+            if key not in self._known:
+                # It may narrow ranges.
+                size = self._convert(self._expr(value))
+                self._known[key] = size
+            return self._known[key]
         if isinstance(value, int):
             return int(value)
         raise self._no_size(value)
@@ -511,9 +532,10 @@ class Binding:
         sizes = self.classes[number]
         least, most = max(sizes.least, least), min(sizes.most, most)
         step = sizes.step
-        self.classes[number] = SizeClass(
-            -(-least // step) * step, most // step * step, step
-        )
+        kept = SizeClass(-(-least // step) * step, most // step * step, step)
+        if kept != sizes:
+            self.classes[number] = kept
+            self._known.clear()
 
     def keep_apart(self, number: int, size: int) -> bool:
         """Keeps to the sizes of an own symbol up to one, or beyond it, as in the call:
@@ -536,6 +558,12 @@ class Binding:
 
     def _is_reached(self, expr: Any) -> bool:
         """Whether an expression is at least 0 at all sizes of the ranges."""
+        key = "is reached", expr
+        if key not in self._known:
+            self._known[key] = self._reaches(expr)
+        return self._known[key]
+
+    def _reaches(self, expr: Any) -> bool:
         least: Any = 0
         for term, factor in sympy.expand(expr).as_coefficients_dict().items():
             symbols = term.free_symbols

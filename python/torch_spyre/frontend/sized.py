@@ -312,18 +312,26 @@ class SizedStep(CompiledStep):
             self.symbols.bind(sizes, self.classes, is_merged, fixed)
             for is_merged in (False, True)
         )
-        if not apart.symbols:
-            return
-        for binding in (apart, equal):
+        for binding, is_merged in self._choices(apart, equal):
             if not divide(binding):
                 return
             for padding in paddings_in(self.nodes, self.metas):
                 binding.keep_sign(padding)
             binding.keep_batches(self.metas.values())
             binding.narrow(self.metas.values(), parts)
+            # Quotients are symbols, too.
+            if self.is_merged or not is_merged or equal.has_fewer_symbols(apart):
+                yield binding, is_merged
+
+    def _choices(
+        self, apart: Binding, equal: Binding
+    ) -> Iterator[tuple[Binding, bool]]:
+        """Of two bindings those that matter, and whether each is the merged one."""
+        if not apart.symbols:
+            return
         if not self.is_merged:
             yield apart, False
-        if self.is_merged or len(equal.symbols) < len(apart.symbols):
+        if self.is_merged or equal.has_fewer_symbols(apart):
             yield equal, True
 
     def _find_straddles(self, inputs: list[Any]) -> None:
@@ -358,13 +366,9 @@ class SizedStep(CompiledStep):
         )
         apart = symbols.bind(sizes, self.classes, False, numbers)
         equal = symbols.bind(sizes, self.classes, True, numbers)
-        if not apart.symbols:
-            return
-        for binding in (apart, equal):
+        for binding, is_merged in self._choices(apart, equal):
             binding.narrow(self.metas.values(), ())
-        yield apart, False
-        if len(equal.symbols) < len(apart.symbols):
-            yield equal, True
+            yield binding, is_merged
 
     def _make_grown_program(
         self, inputs: list[Any], binding: Binding, sizes: tuple[int, ...]

@@ -53,6 +53,9 @@ ROWS: dict[str, Callable] = {
     "fill_range(Tensor self, Scalar value, Scalar step) -> Tensor": _fill_range,
 }
 
+#: What says sizes and strides of a result, where it is not the operator's function.
+_META: dict[str, Callable] = {"sum_products": windows.shape_of_products}
+
 #: What only kernels of ours call: each runs the operator above without the underscore.
 _IN_PLACE = ("fill_range_(Tensor(a!) self, Scalar value, Scalar step) -> Tensor(a!)",)
 
@@ -182,8 +185,8 @@ def register() -> None:
         library.impl(name, NAMED[name], "Meta")
     for schema, function in {**ROWS, **THROUGH_CPU}.items():
         name = _define(library, schema)
-        for key in ("CPU", "Meta"):
-            library.impl(name, function, key)
+        library.impl(name, function, "CPU")
+        library.impl(name, _META.get(name, function), "Meta")
     for schema in _IN_PLACE:
         _define(library, schema)
     library.impl("restickify", _restickify, "PrivateUse1")
