@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy
 import torch
-from torch.fx import Node
 from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from torch_spyre import _C
+from torch_spyre.frontend.meta_sizes import products_in, sizes_in
 from torch_spyre.frontend.quotients import (
     DIVIDING,
     Cut,
@@ -171,7 +171,7 @@ class Binding:
         """
         # Tensors say what matters; what only leads to their sizes may be otherwise.
         for meta in sorted(metas, key=lambda meta: isinstance(meta, SYMBOLIC)):
-            for value in _sizes_in(meta):
+            for value in sizes_in(meta):
                 if isinstance(value, SYMBOLIC) and value.node.expr.has(*DIVIDING):
                     self._cut_for(value.node.expr, is_strict)
         return bool(self._cuts)
@@ -277,7 +277,7 @@ class Binding:
                     self._narrow(self._expr(tensor.storage_offset()))
                     for size in tensor.shape:
                         self._narrow(self._without_extrema(self._expr(size)) - 1)
-            for value in _sizes_in(meta):
+            for value in sizes_in(meta):
                 try:
                     self.size(value)
                 except _C.UnsupportedOp:
@@ -576,38 +576,3 @@ class Binding:
                 term = term.subs(symbol, sizes.least if factor > 0 else sizes.most)
             least += factor * term
         return bool(least >= 0)
-
-
-def products_in(metas: Iterable[Any]) -> Iterator[Any]:
-    """The sizes of dimensions of fake tensors that are products of symbols."""
-    for meta in metas:
-        for tensor in meta if isinstance(meta, (tuple, list)) else (meta,):
-            if isinstance(tensor, torch.Tensor):
-                for size in tensor.shape:
-                    if isinstance(size, torch.SymInt):
-                        expr = size.node.expr
-                        if expr.is_Mul and len(expr.free_symbols) > 1:
-                            yield size
-
-
-def paddings_in(nodes: Iterable[Node], metas: Mapping[Node, Any]) -> Iterator[Any]:
-    """Numbers computed from sizes by which tensors are padded, or cropped where these
-    are negative.
-    """
-    for node in nodes:
-        if node.target is torch.ops.aten.constant_pad_nd.default:
-            for amount in node.args[1]:  # type: ignore[union-attr]
-                value = metas[amount] if isinstance(amount, Node) else amount
-                if isinstance(value, torch.SymInt):
-                    yield value
-
-
-def _sizes_in(meta: Any) -> Iterator[Any]:
-    """The numbers in a node's fake value."""
-    if isinstance(meta, (tuple, list)):
-        for value in meta:
-            yield from _sizes_in(value)
-    elif isinstance(meta, torch.Tensor):
-        yield from (*meta.shape, *meta.stride(), meta.storage_offset())
-    elif isinstance(meta, SYMBOLIC):
-        yield meta

@@ -26,7 +26,7 @@ from torch_spyre.frontend import (
     listing,
     trace,
 )
-from torch_spyre.frontend.bindings import Binding, paddings_in, products_in
+from torch_spyre.frontend.bindings import Binding
 from torch_spyre.frontend.homes import (
     Straddle,
     home_as_traced,
@@ -44,6 +44,7 @@ from torch_spyre.frontend.importer import (
     TensorSpec,
     at_line,
 )
+from torch_spyre.frontend.meta_sizes import paddings_in, products_in
 from torch_spyre.frontend.parts import (
     CompiledPart,
     CompiledStep,
