@@ -8,6 +8,7 @@ with a matrix per dimension, which holds how much of each input is in each outpu
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -272,7 +273,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tens
         )
         shape = [steps if d == dim else 1 for d in range(-1, count + 1)]
         terms.append(places.reshape(shape) * column(count - 1 - dim))
-    total = sum(terms[::-1]) + column(count)
+    total = functools.reduce(torch.add, [*terms[::-1], column(count)])
     return total.to(theta.dtype)
 
 

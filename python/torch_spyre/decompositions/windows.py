@@ -60,15 +60,6 @@ def pad_for_windows(
     return pad(x, before, after, value)
 
 
-def _is_known(condition: bool | torch.SymBool) -> bool:
-    """Whether it is true, without a guard if PyTorch does not know it."""
-    if isinstance(condition, bool):
-        return condition
-    from torch.fx.experimental.symbolic_shapes import statically_known_true
-
-    return statically_known_true(condition)
-
-
 def window_view(
     x: Tensor, kernel: Shape, stride: Shape, dilation: Shape, out: Shape, first: int = 0
 ) -> Tensor:
@@ -76,6 +67,8 @@ def window_view(
 
     They are those from ``first`` on, or the last ones.
     """
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
     first = first or x.dim() - len(kernel)
     for d, (k, s, step, n) in enumerate(
         zip(kernel, stride, dilation, out, strict=False), first
@@ -83,7 +76,7 @@ def window_view(
         reach = (k - 1) * step + 1
         # Each operation on sizes that vary takes long to trace.
         size = (n - 1) * s + reach
-        if not _is_known(x.shape[d] == size):
+        if not statically_known_true(x.shape[d] == size):
             x = aten.slice(x, d, 0, size)
         x = x.unfold(d, reach, s)
         if step != 1:
@@ -109,13 +102,7 @@ def sum_products(
     return (result if bias is None else result + bias).to(x.dtype)
 
 
-def shape_of_products(
-    x: Tensor,
-    y: Tensor,
-    dims: Shape,
-    bias: Tensor | None = None,
-    elementwise: bool = False,
-) -> Tensor:
+def shape_of_products(x: Tensor, y: Tensor, dims: Shape, *_: Any) -> Tensor:
     """A tensor like the result of ``sum_products``, without its values. Of sizes that
     vary, PyTorch would take long to infer each operation in it.
     """

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -114,13 +114,13 @@ class Binding:
         """The next symbol of the graph is a new one, or the ``same`` as another one;
         returns its number.
         """
-        self._known.clear()
         if same is None:
             same = len(self.symbols)
             self._put(same, own, sizes, hint)
             self._numbers[symbol] = same
         else:
             first = next(s for s, n in self._numbers.items() if n == same)
+            self._known.clear()
             self._stands[symbol] = first
             self._keep(same, sizes.least, sizes.most)
         self._places.append((same, 0))
@@ -289,8 +289,7 @@ class Binding:
                 at(dividend, [getattr(c, end) for c in self.classes]) // divisor
                 for end in ("least", "most")
             )
-            self.classes[number] = SizeClass(least, most)
-        self._known.clear()
+            self._set_range(number, SizeClass(least, most))
 
     def keep_batches(self, metas: Iterable[Any]) -> None:
         """Narrows the range of what multiplies a larger symbol in the size of a
@@ -339,10 +338,8 @@ class Binding:
         if rest.is_Integer:
             number = self._numbers[symbols[0]]
             sizes = self.classes[number]
-            self.classes[number] = SizeClass(
-                sizes.least, max(sizes.most, most - int(rest)), sizes.step
-            )
-            self._known.clear()
+            most = max(sizes.most, most - int(rest))
+            self._set_range(number, SizeClass(sizes.least, most, sizes.step))
 
     def most(self, value: Any) -> int:
         """The largest that a size can be."""
@@ -354,26 +351,23 @@ class Binding:
             value = value.node.expr
         if not isinstance(value, sympy.Basic):
             return sympy.Integer(value)
-        key = "own expression", value
-        if key not in self._known:
-            expr = in_integers(value.xreplace(self._stands), self._is_reached)
-            if self._cuts:
-                with suppress(CutNeeded):
-                    expr = without_quotients(expr, self._range_of)
-            self._known[key] = expr
-        return self._known[key]
+        return self._once("own expression", value, self._own_expr)
+
+    def _own_expr(self, value: Any) -> Any:
+        expr = in_integers(value.xreplace(self._stands), self._is_reached)
+        if self._cuts:
+            with suppress(CutNeeded):
+                return without_quotients(expr, self._range_of)
+        return expr
 
     def size(self, value: Any) -> Size:
         """A size of PyTorch's metadata. Raises UnsupportedOp for what is no sum of
         products of symbols and whole numbers.
         """
         if isinstance(value, SYMBOLIC):
-            key = "size", value.node.expr
-            if key not in self._known:
-                # It may narrow ranges.
-                size = self._convert(self._expr(value))
-                self._known[key] = size
-            return self._known[key]
+            return self._once(
+                "size", value.node.expr, lambda expr: self._convert(self._expr(expr))
+            )
         if isinstance(value, int):
             return int(value)
         raise self._no_size(value)
@@ -532,10 +526,24 @@ class Binding:
         sizes = self.classes[number]
         least, most = max(sizes.least, least), min(sizes.most, most)
         step = sizes.step
-        kept = SizeClass(-(-least // step) * step, most // step * step, step)
-        if kept != sizes:
-            self.classes[number] = kept
+        self._set_range(
+            number, SizeClass(-(-least // step) * step, most // step * step, step)
+        )
+
+    def _set_range(self, number: int, sizes: SizeClass) -> None:
+        """Gives an own symbol another range, if it is another one."""
+        if sizes != self.classes[number]:
+            self.classes[number] = sizes
             self._known.clear()
+
+    def _once(self, what: str, value: Any, compute: Callable[[Any], Any]) -> Any:
+        """What is computed of an expression, or is known of it. Computing may change
+        ranges.
+        """
+        key = what, value
+        if key not in self._known:
+            self._known[key] = compute(value)
+        return self._known[key]
 
     def keep_apart(self, number: int, size: int) -> bool:
         """Keeps to the sizes of an own symbol up to one, or beyond it, as in the call:
@@ -558,10 +566,7 @@ class Binding:
 
     def _is_reached(self, expr: Any) -> bool:
         """Whether an expression is at least 0 at all sizes of the ranges."""
-        key = "is reached", expr
-        if key not in self._known:
-            self._known[key] = self._reaches(expr)
-        return self._known[key]
+        return self._once("is reached", expr, self._reaches)
 
     def _reaches(self, expr: Any) -> bool:
         least: Any = 0

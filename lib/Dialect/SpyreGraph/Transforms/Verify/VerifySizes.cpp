@@ -562,11 +562,11 @@ private:
                                   unsigned loop, WorkDivisionAttr division) {
     SmallVector<int64_t> extents = op.getLoopExtents();
     auto at = [&](int64_t iteration) {
-      return simplifyAffineExpr(
-          coordinate.replace(getAffineDimExpr(loop, context),
-                             number(iteration)),
-          extents.size(), 0);
+      return coordinate.replace(getAffineDimExpr(loop, context),
+                                number(iteration));
     };
+    // Not simplified: remainders would become differences of quotients, whose
+    // range is not known exactly.
     AffineExpr rest = at(0);
     auto width = dyn_cast<AffineConstantExpr>(
         simplifyAffineExpr(at(1) - rest, extents.size(), 0));
@@ -580,10 +580,7 @@ private:
           (varies(op.getLoopExtentMap(), other) ||
            division.getSplits()[other] != 1))
         return std::nullopt;
-    // A sum of remainders, which the simplified one has as differences.
-    AffineExpr counted =
-        coordinate.replace(getAffineDimExpr(loop, context), number(0));
-    if (getRange(counted, extents) !=
+    if (getRange(rest, extents) !=
         std::make_pair<int64_t, int64_t>(0, width.getValue() - 1))
       return std::nullopt;
     return width.getValue();
