@@ -37,6 +37,14 @@ from torch_spyre.frontend.size_classes import (
 _MOST_CUTS = 8
 
 
+class _NotASize(Exception):
+    """An expression, or a part of one, that is no size in a program for many sizes."""
+
+    def __init__(self, part: Any) -> None:
+        super().__init__()
+        self.part = part
+
+
 @dataclass(frozen=True)
 class _OwnCut:
     """How a symbol of a program was cut."""
@@ -276,12 +284,11 @@ class Binding:
                 if isinstance(tensor, torch.Tensor):
                     self._narrow(self._expr(tensor.storage_offset()))
                     for size in tensor.shape:
-                        self._narrow(self._without_extrema(self._expr(size)) - 1)
+                        if isinstance(size, SYMBOLIC):
+                            self._once("not empty", size.node.expr, self._keep_elements)
             for value in sizes_in(meta):
-                try:
-                    self.size(value)
-                except _C.UnsupportedOp:
-                    continue
+                if isinstance(value, SYMBOLIC):
+                    self._try(self._convert, self._expr(value))
         self._may_narrow = False
         # The ranges are known only now.
         for number, dividend, divisor in self._quotients.values():
@@ -290,6 +297,10 @@ class Binding:
                 for end in ("least", "most")
             )
             self._set_range(number, SizeClass(least, most))
+
+    def _keep_elements(self, size: Any) -> bool:
+        """Keeps to sizes at which a dimension is not empty."""
+        return self._narrow(self._without_extrema(self._expr(size)) - 1)
 
     def keep_batches(self, metas: Iterable[Any]) -> None:
         """Narrows the range of what multiplies a larger symbol in the size of a
@@ -314,9 +325,8 @@ class Binding:
         expr = sympy.expand(self._expr(value))
         if not expr.free_symbols <= self._numbers.keys() or self._in_call(expr) < 0:
             return None
-        with suppress(_C.UnsupportedOp):
-            return self._convert(expr)
-        return None
+        size = self._try(self._convert, expr)
+        return None if isinstance(size, _NotASize) else size
 
     def keep_sign(self, value: Any) -> None:
         """Narrows the ranges to sizes at which a number of PyTorch's metadata is
@@ -364,13 +374,18 @@ class Binding:
         """A size of PyTorch's metadata. Raises UnsupportedOp for what is no sum of
         products of symbols and whole numbers.
         """
-        if isinstance(value, SYMBOLIC):
-            return self._once(
-                "size", value.node.expr, lambda expr: self._convert(self._expr(expr))
-            )
         if isinstance(value, int):
             return int(value)
-        raise self._no_size(value)
+        if not isinstance(value, SYMBOLIC):
+            raise self._no_size(value)
+        return self._converted(self._expr(value))
+
+    def _converted(self, expr: Any) -> Size:
+        """An expression of own symbols as a size. Raises UnsupportedOp."""
+        size = self._try(self._convert, expr)
+        if isinstance(size, _NotASize):
+            raise self._no_size(size.part)
+        return size
 
     def _no_size(self, expr: Any) -> _C.UnsupportedOp:
         """The error for a size that programs for many sizes do not have here."""
@@ -401,11 +416,23 @@ class Binding:
                 "floats that are one sum of products of sizes divided by another"
             )
         dividend, divisor = ratio
-        return self._convert(sympy.expand(dividend)), self._convert(
+        return self._converted(sympy.expand(dividend)), self._converted(
             sympy.expand(divisor)
         )
 
+    def _try(self, find: Callable[[Any], Any], expr: Any) -> Any:
+        """What is found of an expression, or why nothing is: a _NotASize."""
+
+        def run(expr: Any) -> Any:
+            try:
+                return find(expr)
+            except _NotASize as none:
+                return none.with_traceback(None)
+
+        return self._once(find.__name__, expr, run)
+
     def _convert(self, expr: Any) -> Size:
+        """An expression of own symbols as a size. Raises _NotASize."""
         if isinstance(expr, sympy.Integer):
             return int(expr)
         if expr in self._numbers:
@@ -417,9 +444,10 @@ class Binding:
                 total = total + part if isinstance(expr, sympy.Add) else total * part
             return total
         if isinstance(expr, (Max, Min)):
-            return self._convert(
-                self._largest(expr, 1 if isinstance(expr, Max) else -1)
-            )
+            extremum = self._try(self._extremum, expr)
+            if isinstance(extremum, _NotASize):
+                raise _NotASize(extremum.part)
+            return self._convert(extremum)
         if isinstance(expr, FloorDiv) and self._has_quotients:
             return _C.SizeExpr.symbol(self._quotient(expr))
         if isinstance(expr, sympy.Pow) and isinstance(expr.exp, sympy.Integer):
@@ -428,12 +456,12 @@ class Binding:
                 for _ in range(int(expr.exp)):
                     total = base * total
                 return total
-        raise self._no_size(expr)
+        raise _NotASize(expr)
 
     def _quotient(self, expr: Any) -> int:
         """The symbol that stands for (n x symbol + rest) // divisor, where n and rest
         are at least 0, and narrows the range to where the quotient is at least 1.
-        Raises UnsupportedOp for other quotients.
+        Raises _NotASize for other quotients.
         """
         if expr in self._quotients:
             return self._quotients[expr][0]
@@ -453,19 +481,18 @@ class Binding:
                 converted = self._convert(dividend)
                 self._quotients[expr] = number, converted, int(divisor)
                 return number
-        raise self._no_size(expr)
+        raise _NotASize(expr)
 
     def _without_extrema(self, expr: Any) -> Any:
         """The part that an expression is, if it is the largest or smallest of some."""
         if not isinstance(expr, (Max, Min)):
             return expr
-        try:
-            return self._largest(expr, 1 if isinstance(expr, Max) else -1)
-        except _C.UnsupportedOp:
-            return expr
+        part = self._try(self._extremum, expr)
+        return expr if isinstance(part, _NotASize) else part
 
-    def _largest(self, expr: Any, sign: int) -> Any:
-        """The argument that is the largest, or smallest if ``sign`` is -1."""
+    def _extremum(self, expr: Any) -> Any:
+        """The argument of a Max or Min that it is at all sizes. Raises _NotASize."""
+        sign = 1 if isinstance(expr, Max) else -1
         args = [self._without_extrema(arg) for arg in expr.args]
         for part in args:
             if all(self._is_reached(sign * (part - other)) for other in args):
@@ -474,7 +501,7 @@ class Binding:
             part = max(args, key=lambda a: sign * self._in_call(a))
             if all(self._narrow(sign * (part - other)) for other in args):
                 return part
-        raise self._no_size(expr)
+        raise _NotASize(expr)
 
     def _in_call(self, expr: Any) -> Any:
         """What an expression of own symbols is in the call."""
