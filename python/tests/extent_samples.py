@@ -245,6 +245,19 @@ def _merge_last(op: Any, name: str, shape: Shape, dtype: Any) -> Iterator[Call]:
         yield (make(shape, dtype, name), count), {}
 
 
+def _windows(op: Any, name: str, shape: Shape, dtype: Any) -> Iterator[Call]:
+    """Of one element, and of all."""
+    is_grouped = name.startswith("grouped")
+    for count in (1, 2):
+        if len(shape) < count or (is_grouped and len(shape) != 2 + count):
+            continue
+        ones, size = [1] * count, list(shape[-count:])
+        for kernel, out in ((ones, size), (size, ones)):
+            how = kernel, ones, ones, out
+            for more in [(1, 0), (1, count), (shape[1], 0)] if is_grouped else [()]:
+                yield (make(shape, dtype, name), *how, *more), {}
+
+
 def _attention(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Call]:
     if not dtype.is_floating_point or shape != SHAPES[0]:
         return
@@ -447,6 +460,8 @@ FAMILIES: dict[str, Callable] = {
     "linear": _contraction(1, "bmk", "nk", "n"),
     "sum_products": _sum_products,
     "merge_last": _merge_last,
+    "windows": _windows,
+    "grouped_windows": _windows,
     "mv": _contraction(0, "mk", "k"),
     "dot": _contraction(0, "k", "k"),
     "vdot": _contraction(0, "k", "k"),

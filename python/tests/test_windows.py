@@ -17,6 +17,7 @@ from numerics import (
     to_device,
 )
 from torch.nn import functional
+from torch_spyre.compile_backend import compiled_parts
 
 pytestmark = pytest.mark.usefixtures("no_fallback")
 
@@ -168,6 +169,70 @@ def test_inferred_products_are_as_computed_ones(x, y, dims, bias):
         for part in ("shape", "dtype"):
             assert getattr(inferred, part) == getattr(computed, part)
         assert inferred.stride() == computed.stride()
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "how"),
+    [
+        ("windows", (5, 9), ([3], [1], [1], [7])),
+        ("windows", (9, 11), ([3, 4], [2, 1], [3, 2], [2, 5])),
+        ("windows", (2, 3, 9), ([1], [9], [1], [1])),
+        ("windows", (0, 9), ([9], [1], [1], [1])),
+        ("windows", (5, 2), ([3], [1], [1], [0])),
+        ("grouped_windows", (2, 6, 9), ([3], [2], [1], [4], 2, 0)),
+        ("grouped_windows", (2, 6, 9), ([3], [2], [1], [4], 2, 1)),
+        ("grouped_windows", (2, 3, 9, 11), ([2, 3], [2, 1], [1, 2], [4, 7], 1, 1)),
+        ("grouped_windows", (1, 3, 9, 11), ([2, 3], [1, 1], [1, 1], [8, 9], 3, 2)),
+        ("grouped_windows", (0, 3, 9), ([3], [1], [1], [7], 1, 1)),
+    ],
+)
+def test_windows_are_parts_of_the_input(name, sizes, how):
+    operator = getattr(torch.ops.spyre, name)
+    x = half(*sizes)
+    computed = operator(x, *how)
+    inferred = operator(x.to("meta"), *how)
+    for part in ("shape", "dtype"):
+        assert getattr(inferred, part) == getattr(computed, part)
+    assert inferred.stride() == computed.stride()
+    kernel, stride, dilation, out, *more = how
+    if more:
+        groups, merged = more
+        apart = 3 + 2 * len(kernel) - merged  # Channels are there.
+        sizes = sizes[1] // groups, *kernel[len(kernel) - merged :]
+        computed = computed.unflatten(-1, sizes).movedim(apart, 2)
+        computed = computed.squeeze(3).flatten(1, 2)
+    first = len(sizes) - len(kernel) if not more else 2
+    for d, (k, s, step, n) in enumerate(
+        zip(kernel, stride, dilation, out, strict=True), first
+    ):
+        reach = (k - 1) * step + 1
+        if n == 0:
+            assert computed.numel() == 0
+            return
+        x = x.narrow(d, 0, (n - 1) * s + reach).unfold(d, reach, s)[..., ::step]
+    assert torch.equal(computed, x)
+
+
+def test_one_program_for_images_of_any_size():
+    """Nor do odd heights and widths, which pooling cuts, need programs of their own."""
+
+    def function(x, w, u):
+        y = functional.relu(functional.conv2d(x, w, padding=1))
+        z = functional.conv_transpose2d(functional.max_pool2d(y, 2), u, stride=2)
+        missing = (0, y.shape[3] - z.shape[3], 0, y.shape[2] - z.shape[2])
+        return torch.cat([y, functional.pad(z, missing)], 1)
+
+    weights = half(5, 3, 3, 3), half(5, 5, 2, 2)
+    device = to_device(weights)
+    run = compiled(function, dynamic=True)
+    before = len(compiled_parts())
+    for height, width in ((64, 80), (97, 55), (50, 101), (65, 65)):
+        x = half(1, 3, height, width)
+        expected = function(*(device_value(t) for t in (x, *weights)))
+        actual = run(x.to("spyre"), *device).cpu()
+        error = (actual - expected).abs().max()
+        assert error <= 0.01 * expected.abs().max(), (height, width)
+    assert len(compiled_parts()) == before + 1
 
 
 def test_convolution_of_nothing():

@@ -264,6 +264,7 @@ private:
 void addPointwiseRows(ATenTable &table);
 void addCreationRows(ATenTable &table);
 void addMovementRows(ATenTable &table);
+void addWindowRows(ATenTable &table);
 void addIndexingRows(ATenTable &table);
 void addScatterRows(ATenTable &table);
 void addReductionRows(ATenTable &table);

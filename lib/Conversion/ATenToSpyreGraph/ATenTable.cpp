@@ -467,6 +467,7 @@ const ATenTable &ATenTable::get() {
     addPointwiseRows(made);
     addCreationRows(made);
     addMovementRows(made);
+    addWindowRows(made);
     addIndexingRows(made);
     addScatterRows(made);
     addReductionRows(made);

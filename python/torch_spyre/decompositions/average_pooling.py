@@ -23,7 +23,6 @@ from torch_spyre.decompositions.windows import (
     space_out,
     spread,
     stored_as,
-    window_view,
 )
 
 aten = torch.ops.aten
@@ -35,7 +34,7 @@ def _sum_of_windows(
     """Sums, in fp32, over the windows from -before on; outside lies ``edge``."""
     ones = [1] * len(kernel)
     x = pad_for_windows(x, kernel, stride, ones, before, out, edge)
-    view = window_view(x, kernel, stride, ones, out)
+    view = torch.ops.spyre.windows(x, kernel, stride, ones, out)
     return view.sum(list(range(x.dim(), view.dim())), dtype=torch.float32)
 
 

@@ -22,7 +22,6 @@ from torch_spyre.decompositions.windows import (
     put_back,
     spread,
     stored_as,
-    window_view,
 )
 
 aten = torch.ops.aten
@@ -67,7 +66,7 @@ def _pool(count: int, finds_places: bool = True) -> Callable:
             padded = pad_for_windows(x, *how, padding, out, _lowest(x.dtype))
         else:
             padded = x  # Windows end in it.
-        view = window_view(padded, *how, out)
+        view = torch.ops.spyre.windows(padded, *how, out)
         values = view.amax(list(range(x.dim(), view.dim())))
         has_format = count == 2 and x.dim() == 4
         if has_format:

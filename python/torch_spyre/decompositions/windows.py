@@ -60,28 +60,61 @@ def pad_for_windows(
     return pad(x, before, after, value)
 
 
-def window_view(
-    x: Tensor, kernel: Shape, stride: Shape, dilation: Shape, out: Shape, first: int = 0
+def windows(
+    x: Tensor, kernel: Shape, stride: Shape, dilation: Shape, out: Shape
 ) -> Tensor:
-    """The windows of padded dimensions, as a view ``[..., *out, ..., *kernel]``.
-
-    They are those from ``first`` on, or the last ones.
+    """The result of ``torch.ops.spyre.windows``: the first windows of the last
+    dimensions, ``[..., *out, *kernel]``.
     """
-    from torch.fx.experimental.symbolic_shapes import statically_known_true
-
-    first = first or x.dim() - len(kernel)
+    first = x.dim() - len(kernel)
     for d, (k, s, step, n) in enumerate(
-        zip(kernel, stride, dilation, out, strict=False), first
+        zip(kernel, stride, dilation, out, strict=True), first
     ):
-        reach = (k - 1) * step + 1
-        # Each operation on sizes that vary takes long to trace.
-        size = (n - 1) * s + reach
-        if not statically_known_true(x.shape[d] == size):
-            x = aten.slice(x, d, 0, size)
-        x = x.unfold(d, reach, s)
-        if step != 1:
-            x = aten.slice(x, x.dim() - 1, 0, reach, step)
-    return x
+        places = torch.arange(n).unsqueeze(1) * s + torch.arange(k) * step
+        x = x.index_select(d, places.flatten())
+        x = x.unflatten(d, (n, k)).movedim(d + 1, -1)
+    return x.contiguous()
+
+
+def shape_of_windows(x: Tensor, kernel: Shape, *how: Any) -> Tensor:
+    """A tensor like the result of ``windows``, without its values."""
+    return x.new_empty([*x.shape[: x.dim() - len(kernel)], *how[2], *kernel])
+
+
+def grouped_windows(
+    x: Tensor,
+    kernel: Shape,
+    stride: Shape,
+    dilation: Shape,
+    out: Shape,
+    groups: int,
+    merged: int,
+) -> Tensor:
+    """The result of ``torch.ops.spyre.grouped_windows``: the first windows of
+    ``[N, C, *spatial]``, ``[N, groups, 1, *out, *kernel, C / groups]``.
+
+    The last ``merged`` dimensions of the kernel are not there, but in the last one,
+    after the channels.
+    """
+    count = len(kernel)
+    found = _grouped(windows(x, kernel, stride, dilation, out), 1, groups)
+    found = found.movedim(2, 2 + 2 * count - merged)
+    return found.flatten(2 + 2 * count - merged).unsqueeze(2).contiguous()
+
+
+def shape_of_grouped_windows(
+    x: Tensor,
+    kernel: Shape,
+    stride: Shape,
+    dilation: Shape,
+    out: Shape,
+    groups: int,
+    merged: int,
+) -> Tensor:
+    """A tensor like the result of ``grouped_windows``, without its values."""
+    first = len(kernel) - merged
+    last = x.shape[1] // groups * math.prod(kernel[first:])
+    return x.new_empty([x.shape[0], groups, 1, *out, *kernel[:first], last])
 
 
 def sum_products(
@@ -131,20 +164,21 @@ _STICK_BYTES = 128
 _MOST_LOOPS = 7
 
 
-def _count_merged(x: Tensor, kernel: Shape, out: Shape) -> int:
+def _count_merged(x: Tensor, groups: int, kernel: Shape, out: Shape) -> int:
     """How many of the last dimensions of windows are merged with the channels.
 
-    ``x`` is ``[N, groups, C / groups, *spatial]``. A stick holds channels, and has room
-    for others where they are few: their windows take no more memory then than the
-    channels alone. One channel per group leaves the sticks to the groups.
+    ``x`` is ``[N, C, *spatial]``. A stick holds channels, and has room for others where
+    they are few: their windows take no more memory then than the channels alone. One
+    channel per group leaves the sticks to the groups.
     """
-    groups, channels = x.shape[1:3]
+    channels = x.shape[1] // groups
     if groups > 1 and channels == 1:
         return 0
     merged, size = 0, channels
     while merged < len(kernel):
         size *= kernel[-1 - merged]
-        loops = [*x.shape[:3], *out, *kernel[: len(kernel) - merged]]
+        last = len(kernel) - merged
+        loops = [x.shape[0], groups, channels, *out, *kernel[:last]]
         fits = sum(n != 1 for n in loops) <= _MOST_LOOPS
         if fits and size > _STICK_BYTES // x.element_size():
             break
@@ -161,21 +195,13 @@ def _grouped_windows(
     out: Shape,
     groups: int,
 ) -> tuple[Tensor, int]:
-    """``[N, groups, *out, *kernel, C / groups]``, windows of ``[N, C, *spatial]``.
-
-    And how many of the last dimensions of the kernel are not there, but in the last
-    one, after the channels.
+    """The windows of ``[N, C, *spatial]``, which begin at -padding, and how many of the
+    last dimensions of the kernel are merged with the channels: ``grouped_windows``.
     """
     x = pad_for_windows(x, kernel, stride, dilation, padding, out)
-    x = _grouped(x, 1, groups)
-    merged = _count_merged(x, kernel, out)
-    first = len(kernel) - merged
-    if merged:
-        how = [v[first:] for v in (kernel, stride, dilation, out)]
-        view = window_view(x, *how).movedim(2, -1 - merged)
-        x = torch.ops.spyre.merge_last(view, 1 + merged).movedim(-1, 2)
-    x = window_view(x, kernel[:first], stride, dilation, out, first=3)
-    return x.movedim(2, -1), merged
+    merged = _count_merged(x, groups, kernel, out)
+    how = kernel, stride, dilation, out, groups, merged
+    return torch.ops.spyre.grouped_windows(x, *how), merged
 
 
 def _convolve(
@@ -194,16 +220,16 @@ def _convolve(
     # A matrix of one channel would have nothing along its sticks.
     elementwise = groups > 1 and x.shape[-1] == 1
     # [N, groups, 1, *out, *kernel, C / groups] x [1, groups, O / groups, *1, ...]
-    x = x.unsqueeze(2)
+    ones = [1] * count
     weight = _grouped(weight, 0, groups).movedim(2, -1 - merged)
-    weight = weight.flatten(-1 - merged).unsqueeze(0)
-    for _ in range(count):
-        weight = weight.unsqueeze(3)
+    sizes = 1, groups, weight.shape[1], *ones, *x.shape[3 + count :]
+    weight = weight.reshape(sizes)
     if bias is not None:
-        bias = bias.reshape(1, groups, -1, *[1] * count)
+        bias = bias.reshape(1, groups, -1, *ones)
     dims = list(range(3 + count, x.dim()))
     result = torch.ops.spyre.sum_products(x, weight, dims, bias, elementwise)
-    return result.flatten(1, 2)
+    # Sizes that vary take long to multiply.
+    return result.squeeze(1) if groups == 1 else result.flatten(1, 2)
 
 
 def _output_size(
@@ -423,7 +449,7 @@ def _gradient_of_weight(
     )
     elementwise = groups > 1 and large.shape[-1] == 1
     # [N, groups, O / groups, *out, *1] x [N, groups, 1, *out, *kernel, C / groups]
-    large, small = large.unsqueeze(2), _grouped(small, 1, groups)
+    small = _grouped(small, 1, groups)
     while small.dim() < large.dim():
         small = small.unsqueeze(-1)
     dims = [0, *range(3, 3 + len(out))]

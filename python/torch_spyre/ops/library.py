@@ -50,11 +50,19 @@ ROWS: dict[str, Callable] = {
     "sum_products(Tensor x, Tensor y, int[] dims, Tensor? bias=None, "
     "bool elementwise=False) -> Tensor": windows.sum_products,
     "merge_last(Tensor x, int count) -> Tensor": windows.merge_last,
+    "windows(Tensor x, int[] kernel, int[] stride, int[] dilation, SymInt[] out) "
+    "-> Tensor": windows.windows,
+    "grouped_windows(Tensor x, int[] kernel, int[] stride, int[] dilation, "
+    "SymInt[] out, int groups, int merged) -> Tensor": windows.grouped_windows,
     "fill_range(Tensor self, Scalar value, Scalar step) -> Tensor": _fill_range,
 }
 
 #: What says sizes and strides of a result, where it is not the operator's function.
-_META: dict[str, Callable] = {"sum_products": windows.shape_of_products}
+_META: dict[str, Callable] = {
+    "sum_products": windows.shape_of_products,
+    "windows": windows.shape_of_windows,
+    "grouped_windows": windows.shape_of_grouped_windows,
+}
 
 #: What only kernels of ours call: each runs the operator above without the underscore.
 _IN_PLACE = ("fill_range_(Tensor(a!) self, Scalar value, Scalar step) -> Tensor(a!)",)
