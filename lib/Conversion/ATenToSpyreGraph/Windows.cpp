@@ -41,8 +41,8 @@ Windows::Windows(const ATenCall &c)
   for (size_t length : {stride.size(), dilation.size(), out.size()})
     c.require(length == kernel.size(),
               "'kernel', 'stride', 'dilation' and 'out' must be as long");
-  for (ArrayRef<int64_t> numbers : {ArrayRef(kernel), ArrayRef(stride),
-                                    ArrayRef(dilation)})
+  for (ArrayRef<int64_t> numbers :
+       {ArrayRef(kernel), ArrayRef(stride), ArrayRef(dilation)})
     c.require(llvm::all_of(numbers, [](int64_t n) { return n >= 1; }),
               "'kernel', 'stride' and 'dilation' must be positive");
 }
@@ -83,9 +83,9 @@ static Value mergeWindows(const ATenCall &c, const Windows &windows,
   for (int64_t dim = 0; dim < windows.count(); ++dim) {
     AffineExpr index = c.b.getAffineDimExpr(2 + dim);
     bool isSpatial = dim < first;
-    exprs.push_back(
-        isSpatial ? index
-                  : windows.place(dim, index, elements[1 + dim - first]));
+    exprs.push_back(isSpatial
+                        ? index
+                        : windows.place(dim, index, elements[1 + dim - first]));
     sizes.push_back(isSpatial ? own[2 + dim] : windows.out[dim]);
     extents.push_back(isSpatial ? shape[2 + dim]
                                 : c.type().getShape()[3 + dim]);
@@ -109,9 +109,9 @@ static Value lowerGroupedWindows(ATenCall &c) {
   int64_t rank = rankOf(windows.x), count = windows.count();
   int64_t groups = c.integer("groups"), merged = c.integer("merged");
   c.require(rank == 2 + count, "the tensor must be [N, C, *spatial]");
-  c.require(merged >= 0 && merged <= count,
-            "merged must be 0 to " + Twine(count) + ", but is " +
-                Twine(merged));
+  c.require(merged >= 0 && merged <= count, "merged must be 0 to " +
+                                                Twine(count) + ", but is " +
+                                                Twine(merged));
   int64_t channels = shapeOf(windows.x)[1];
   c.require(groups >= 1 && channels % groups == 0,
             "the channels must be a multiple of the groups");
@@ -122,8 +122,8 @@ static Value lowerGroupedWindows(ATenCall &c) {
   AffineExpr group = c.b.getAffineDimExpr(1),
              last = c.b.getAffineDimExpr(resultRank - 1);
   bool isMerged = merged > 0;
-  Value source = isMerged ? mergeWindows(c, windows, groups, channels, first)
-                          : windows.x;
+  Value source =
+      isMerged ? mergeWindows(c, windows, groups, channels, first) : windows.x;
   SmallVector<AffineExpr> exprs = {c.b.getAffineDimExpr(0)};
   if (isMerged)
     exprs.push_back(group);
@@ -131,15 +131,14 @@ static Value lowerGroupedWindows(ATenCall &c) {
     exprs.push_back(groups == 1 ? last : group * channels + last);
   for (int64_t dim = 0; dim < count; ++dim) {
     AffineExpr window = c.b.getAffineDimExpr(3 + dim);
-    exprs.push_back(dim < first
-                        ? windows.place(dim, window,
-                                        c.b.getAffineDimExpr(3 + count + dim))
-                        : window);
+    exprs.push_back(
+        dim < first
+            ? windows.place(dim, window, c.b.getAffineDimExpr(3 + count + dim))
+            : window);
   }
   if (isMerged)
     exprs.push_back(last);
-  return c.view(source,
-                AffineMap::get(resultRank, 0, exprs, c.b.getContext()),
+  return c.view(source, AffineMap::get(resultRank, 0, exprs, c.b.getContext()),
                 c.type().getShape());
 }
 

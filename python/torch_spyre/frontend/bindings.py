@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import sympy
@@ -18,6 +18,7 @@ from torch_spyre.frontend.quotients import (
     DIVIDING,
     Cut,
     CutNeeded,
+    OwnCut,
     in_integers,
     ratio_of,
     without_quotients,
@@ -43,34 +44,6 @@ class _NotASize(Exception):
     def __init__(self, part: Any) -> None:
         super().__init__()
         self.part = part
-
-
-@dataclass(frozen=True)
-class _OwnCut:
-    """How a symbol of a program was cut."""
-
-    number: int
-    cut: Cut
-    #: The symbols that the quotient and the remainder + 1 are; None for a number.
-    quotient: int | None
-    remainder: int | None
-    #: What both are in the call that the program was made for.
-    in_call: tuple[int, int]
-
-    def apply(self, own: dict[int, int]) -> bool:
-        """Puts what they are in place of what was cut; False if a number differs."""
-        whole, rest = divmod(own[self.number] + self.cut.shift, self.cut.divisor)
-        for place, value, expected in zip(
-            (self.quotient, self.remainder),
-            (whole, rest + 1),
-            self.in_call,
-            strict=True,
-        ):
-            if place is not None:
-                own[place] = value
-            elif value != expected:
-                return False
-        return True
 
 
 class Binding:
@@ -100,7 +73,7 @@ class Binding:
         self._quotients: dict[Any, tuple[int, Size, int]] = {}
         self._has_quotients = has_quotients
         #: How own symbols were cut, in turn.
-        self._cuts: list[_OwnCut] = []
+        self._cuts: list[OwnCut] = []
         #: What is known of expressions as long as symbols and ranges are as they are:
         #: a graph has few different ones, and computing with them takes long.
         self._known: dict[tuple[str, Any], Any] = {}
@@ -256,7 +229,7 @@ class Binding:
         stand = {cut.symbol: cut.divisor * whole + rest - 1 - cut.shift}
         self._known.clear()
         self._stands = {s: e.xreplace(stand) for s, e in self._stands.items()} | stand
-        self._cuts.append(_OwnCut(number, cut, *places, (quotient, remainder)))
+        self._cuts.append(OwnCut(number, cut, *places, (quotient, remainder)))
         return True
 
     def _range_of(self, symbol: sympy.Symbol) -> tuple[int, int]:

@@ -49,6 +49,34 @@ class Cut:
     shift: int
 
 
+@dataclass(frozen=True)
+class OwnCut:
+    """How a symbol of a program was cut."""
+
+    number: int
+    cut: Cut
+    #: The symbols that the quotient and the remainder + 1 are; None for a number.
+    quotient: int | None
+    remainder: int | None
+    #: What both are in the call that the program was made for.
+    in_call: tuple[int, int]
+
+    def apply(self, own: dict[int, int]) -> bool:
+        """Puts what they are in place of what was cut; False if a number differs."""
+        whole, rest = divmod(own[self.number] + self.cut.shift, self.cut.divisor)
+        for place, value, expected in zip(
+            (self.quotient, self.remainder),
+            (whole, rest + 1),
+            self.in_call,
+            strict=True,
+        ):
+            if place is not None:
+                own[place] = value
+            elif value != expected:
+                return False
+        return True
+
+
 class CutNeeded(Exception):
     """An expression has no quotients once a symbol is cut; ``cut`` is None if none is
     known that helps.
