@@ -104,11 +104,31 @@ def test_what_the_cpu_computes_is_counted():
         lambda: COO.to("spyre") + COO,
         lambda: DENSE + COO.to("spyre"),
         lambda: CSR.to("spyre") @ FACTOR,
+        lambda: torch.sparse.mm(CSR.to("spyre"), FACTOR, "amax"),
     ],
 )
 def test_tensors_of_the_host_are_refused(mixed):
     with pytest.raises(RuntimeError, match="found spyre:0 and cpu"):
         mixed()
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
+def test_gradients_of_reduced_products(reduce):
+    """The CPU's gradient reads which terms are the largest, and does not ask whether
+    that is there.
+    """
+
+    def gradients(device):
+        x = CSR.to(device).requires_grad_()
+        factor = FACTOR.to(device).requires_grad_()
+        result = torch.sparse.mm(x, factor, reduce)
+        found = torch.autograd.grad((result * result).sum(), (x, factor))
+        return [dense(t) for t in (result.detach(), *found)]
+
+    torch_spyre.reset_fallback_report()
+    for got, want in zip(gradients("spyre"), gradients("cpu"), strict=True):
+        assert torch.equal(got, want)
+    assert "aten::_sparse_mm_reduce_impl" in torch_spyre.fallback_report()
 
 
 def test_a_buffer_moves_with_its_module():

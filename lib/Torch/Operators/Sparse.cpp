@@ -12,6 +12,7 @@
 #include <ATen/ops/_nnz_native.h>
 #include <ATen/ops/_sparse_coo_tensor_with_dims_and_tensors_native.h>
 #include <ATen/ops/_sparse_coo_tensor_with_dims_native.h>
+#include <ATen/ops/_sparse_mm_reduce_impl.h>
 #include <ATen/ops/_values_native.h>
 #include <ATen/ops/ccol_indices_native.h>
 #include <ATen/ops/clone_native.h>
@@ -49,6 +50,25 @@ at::Tensor copyBack(const at::Tensor &self, const at::Tensor &destination) {
 template <c10::DispatchKey kernels>
 void runBoxedOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   runOnCPU(op, stack, kernels);
+}
+
+/// A product with the largest or smallest terms in place of sums. The CPU's
+/// kernel says which these are only if an argument requires a gradient, which
+/// copies on the CPU do not, and the gradient reads that unasked.
+std::tuple<at::Tensor, at::Tensor> reduceProducts(const at::Tensor &self,
+                                                  const at::Tensor &other,
+                                                  std::string_view reduce) {
+  TORCH_CHECK(self.device() == other.device(),
+              "aten::_sparse_mm_reduce_impl: expected all tensors to be on the "
+              "same device, found ",
+              self.device(), " and ", other.device());
+  auto onCPU = [](const at::Tensor &tensor) {
+    return tensor.detach().cpu().set_requires_grad(tensor.requires_grad());
+  };
+  auto [values, places] =
+      at::_sparse_mm_reduce_impl(onCPU(self), onCPU(other), reduce);
+  recordFallback("aten::_sparse_mm_reduce_impl");
+  return {values.detach().to(self.device()), places.to(self.device())};
 }
 
 constexpr auto *kSparse = &runBoxedOnCPU<c10::DispatchKey::SparseCPU>;
@@ -106,6 +126,7 @@ TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, m) {
   m.impl("_copy_from_and_resize", copyBack);
   m.impl("resize_as_sparse_", resize_as_sparse_compressed_);
   m.impl("zero_", zero_sparse_csr_);
+  m.impl("_sparse_mm_reduce_impl", reduceProducts);
 
   // Of operators that write to `out`, a kernel for all devices, which knows no
   // such tensors, comes before the fallback.
