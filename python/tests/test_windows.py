@@ -235,6 +235,25 @@ def test_one_program_for_images_of_any_size():
     assert len(compiled_parts()) == before + 1
 
 
+def test_windows_end_in_the_gradient(caplog):
+    """Where the padding varies, too, a gradient ends with its windows in calls only."""
+
+    def function(x, weight, padding):
+        return functional.conv1d(x, weight, stride=2, padding=padding)
+
+    run = compiled(function, dynamic=True)
+    weight = torch.randn(3, 3, 3)
+    for size in (4, 7, 16):
+        x, found = torch.randn(1, 3, size), []
+        for f, device in ((function, "cpu"), (run, "spyre")):
+            inputs = [t.to(device).requires_grad_() for t in (x, weight)]
+            y = f(*inputs, 2)
+            found.append(torch.autograd.grad((y * y).sum(), inputs))
+        for want, got in zip(*found, strict=True):
+            assert (got.cpu() - want).abs().max() <= 1e-5 * want.abs().max(), size
+    assert "wrong plan" not in caplog.text
+
+
 def test_convolution_of_nothing():
     x, weight = half(0, 3, 9, 9), half(5, 3, 3, 3)
     run = compiled(functional.conv2d)

@@ -45,6 +45,19 @@ Windows::Windows(const ATenCall &c)
        {ArrayRef(kernel), ArrayRef(stride), ArrayRef(dilation)})
     c.require(llvm::all_of(numbers, [](int64_t n) { return n >= 1; }),
               "'kernel', 'stride' and 'dilation' must be positive");
+  // Where PyTorch only knows that both are the same in the call, sizes of the
+  // program may be others.
+  SmallVector<SizeSymbolAttr> symbols =
+      getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
+  SmallVector<AffineExpr> sizes = getSizes(x);
+  for (int64_t dim = 0; dim < count(); ++dim) {
+    AffineExpr last =
+        place(dim, out[dim] - 1, c.b.getAffineConstantExpr(kernel[dim] - 1));
+    c.require(
+        getSizeRange(sizes[sizes.size() - count() + dim] - last - 1, symbols)
+                .first >= 0,
+        "windows may end beyond the tensor");
+  }
 }
 
 /// `[..., *out, *kernel]`.
