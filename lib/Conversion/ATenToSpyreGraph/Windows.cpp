@@ -40,13 +40,13 @@ Windows::Windows(const ATenCall &c)
                                   "'kernel'");
   for (size_t length : {stride.size(), dilation.size(), out.size()})
     c.require(length == kernel.size(),
-              "'kernel', 'stride', 'dilation' and 'out' must be as long");
+              "'kernel', 'stride', 'dilation' and 'out' must be of one length");
   for (ArrayRef<int64_t> numbers :
        {ArrayRef(kernel), ArrayRef(stride), ArrayRef(dilation)})
     c.require(llvm::all_of(numbers, [](int64_t n) { return n >= 1; }),
               "'kernel', 'stride' and 'dilation' must be positive");
-  // Where PyTorch only knows that both are the same in the call, sizes of the
-  // program may be others.
+  // PyTorch may know only of the sizes in the call that windows end in the
+  // tensor. The program is for others, too.
   SmallVector<SizeSymbolAttr> symbols =
       getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
   SmallVector<AffineExpr> sizes = getSizes(x);
@@ -81,7 +81,7 @@ static Value lowerWindows(ATenCall &c) {
 /// others, from `first` on, are merged with the channels.
 static Value mergeWindows(const ATenCall &c, const Windows &windows,
                           int64_t groups, int64_t channels, int64_t first) {
-  SmallVector<AffineExpr> own = getSizes(windows.x), exprs, sizes;
+  SmallVector<AffineExpr> own = getSizes(windows.x);
   ArrayRef<int64_t> shape = shapeOf(windows.x);
   int64_t rank = shape.size();
   SmallVector<int64_t> parts = {channels};
@@ -89,9 +89,10 @@ static Value mergeWindows(const ATenCall &c, const Windows &windows,
   int64_t merged = computeProduct(parts);
   SmallVector<AffineExpr> elements =
       delinearize(c.b.getAffineDimExpr(rank), computeStrides(parts));
-  exprs = {c.b.getAffineDimExpr(0),
-           c.b.getAffineDimExpr(1) * channels + elements[0]};
-  sizes = {own[0], c.b.getAffineConstantExpr(groups)};
+  SmallVector<AffineExpr> exprs = {c.b.getAffineDimExpr(0),
+                                   c.b.getAffineDimExpr(1) * channels +
+                                       elements[0]};
+  SmallVector<AffineExpr> sizes = {own[0], c.b.getAffineConstantExpr(groups)};
   SmallVector<int64_t> extents = {shape[0], groups};
   for (int64_t dim = 0; dim < windows.count(); ++dim) {
     AffineExpr index = c.b.getAffineDimExpr(2 + dim);

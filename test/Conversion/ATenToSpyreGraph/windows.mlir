@@ -51,7 +51,7 @@ func.func @beyond(%x: tensor<5x9xf16>) -> tensor<5x8x3xf16> {
 
 func.func @lengths(%x: tensor<5x9xf16>) -> tensor<5x7x3xf16> {
   // ATEN-TO-SG-C1
-  // expected-error @+1 {{spyre.windows.default: 'kernel', 'stride', 'dilation' and 'out' must be as long}}
+  // expected-error @+1 {{spyre.windows.default: 'kernel', 'stride', 'dilation' and 'out' must be of one length}}
   %0 = "spyre.windows.default"(%x) {kernel = [3], stride = [1, 1], dilation = [1], out = [7]} : (tensor<5x9xf16>) -> tensor<5x7x3xf16>
   return %0 : tensor<5x7x3xf16>
 }
