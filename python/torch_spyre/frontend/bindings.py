@@ -261,7 +261,7 @@ class Binding:
                             self._once("not empty", size.node.expr, self._keep_elements)
             for value in sizes_in(meta):
                 if isinstance(value, SYMBOLIC):
-                    self._try(self._convert, self._expr(value))
+                    self._find_size(self._expr(value))
         self._may_narrow = False
         # The ranges are known only now.
         for number, dividend, divisor in self._quotients.values():
@@ -298,7 +298,7 @@ class Binding:
         expr = sympy.expand(self._expr(value))
         if not expr.free_symbols <= self._numbers.keys() or self._in_call(expr) < 0:
             return None
-        size = self._try(self._convert, expr)
+        size = self._find_size(expr)
         return None if isinstance(size, _NotASize) else size
 
     def keep_sign(self, value: Any) -> None:
@@ -355,7 +355,7 @@ class Binding:
 
     def _converted(self, expr: Any) -> Size:
         """An expression of own symbols as a size. Raises UnsupportedOp."""
-        size = self._try(self._convert, expr)
+        size = self._find_size(expr)
         if isinstance(size, _NotASize):
             raise self._no_size(size.part)
         return size
@@ -393,16 +393,16 @@ class Binding:
             sympy.expand(divisor)
         )
 
-    def _try(self, find: Callable[[Any], Any], expr: Any) -> Any:
-        """What is found of an expression, or why nothing is: a _NotASize."""
+    def _find_size(self, expr: Any) -> Size | _NotASize:
+        """An expression of own symbols as a size, or why it is none."""
 
-        def run(expr: Any) -> Any:
+        def find(expr: Any) -> Size | _NotASize:
             try:
-                return find(expr)
+                return self._convert(expr)
             except _NotASize as none:
                 return none.with_traceback(None)
 
-        return self._once(find.__name__, expr, run)
+        return self._once("size", expr, find)
 
     def _convert(self, expr: Any) -> Size:
         """An expression of own symbols as a size. Raises _NotASize."""
@@ -417,10 +417,9 @@ class Binding:
                 total = total + part if isinstance(expr, sympy.Add) else total * part
             return total
         if isinstance(expr, (Max, Min)):
-            extremum = self._try(self._extremum, expr)
-            if isinstance(extremum, _NotASize):
-                raise _NotASize(extremum.part)
-            return self._convert(extremum)
+            part = self._without_extrema(expr)
+            if part != expr:
+                return self._convert(part)
         if isinstance(expr, FloorDiv) and self._has_quotients:
             return _C.SizeExpr.symbol(self._quotient(expr))
         if isinstance(expr, sympy.Pow) and isinstance(expr.exp, sympy.Integer):
@@ -460,11 +459,10 @@ class Binding:
         """The part that an expression is, if it is the largest or smallest of some."""
         if not isinstance(expr, (Max, Min)):
             return expr
-        part = self._try(self._extremum, expr)
-        return expr if isinstance(part, _NotASize) else part
+        return self._once("extremum", expr, self._extremum)
 
     def _extremum(self, expr: Any) -> Any:
-        """The argument of a Max or Min that it is at all sizes. Raises _NotASize."""
+        """The argument that a Max or Min is at all sizes, or itself if none is."""
         sign = 1 if isinstance(expr, Max) else -1
         args = [self._without_extrema(arg) for arg in expr.args]
         for part in args:
@@ -474,7 +472,7 @@ class Binding:
             part = max(args, key=lambda a: sign * self._in_call(a))
             if all(self._narrow(sign * (part - other)) for other in args):
                 return part
-        raise _NotASize(expr)
+        return expr
 
     def _in_call(self, expr: Any) -> Any:
         """What an expression of own symbols is in the call."""
