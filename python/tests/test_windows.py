@@ -201,9 +201,8 @@ def test_windows_are_parts_of_the_input(name, sizes, how):
         sizes = sizes[1] // groups, *kernel[len(kernel) - merged :]
         computed = computed.unflatten(-1, sizes).movedim(apart, 2)
         computed = computed.squeeze(3).flatten(1, 2)
-    first = len(sizes) - len(kernel) if not more else 2
     for d, (k, s, step, n) in enumerate(
-        zip(kernel, stride, dilation, out, strict=True), first
+        zip(kernel, stride, dilation, out, strict=True), x.dim() - len(kernel)
     ):
         reach = (k - 1) * step + 1
         if n == 0:

@@ -78,7 +78,8 @@ def windows(
 
 def shape_of_windows(x: Tensor, kernel: Shape, *how: Any) -> Tensor:
     """A tensor like the result of ``windows``, without its values."""
-    return x.new_empty([*x.shape[: x.dim() - len(kernel)], *how[2], *kernel])
+    *_, out = how
+    return x.new_empty([*x.shape[: x.dim() - len(kernel)], *out, *kernel])
 
 
 def grouped_windows(
@@ -102,16 +103,9 @@ def grouped_windows(
     return found.flatten(2 + 2 * count - merged).unsqueeze(2).contiguous()
 
 
-def shape_of_grouped_windows(
-    x: Tensor,
-    kernel: Shape,
-    stride: Shape,
-    dilation: Shape,
-    out: Shape,
-    groups: int,
-    merged: int,
-) -> Tensor:
+def shape_of_grouped_windows(x: Tensor, kernel: Shape, *how: Any) -> Tensor:
     """A tensor like the result of ``grouped_windows``, without its values."""
+    *_, out, groups, merged = how
     first = len(kernel) - merged
     last = x.shape[1] // groups * math.prod(kernel[first:])
     return x.new_empty([x.shape[0], groups, 1, *out, *kernel[:first], last])
