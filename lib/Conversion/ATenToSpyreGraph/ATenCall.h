@@ -121,6 +121,11 @@ public:
   RankedTensorType type(unsigned i = 0) const;
   /// How large a result is, of the function's symbols.
   SmallVector<AffineExpr> resultSizes(unsigned i = 0) const;
+  /// The least and the largest that a number computed from sizes can be.
+  std::pair<int64_t, int64_t> range(AffineExpr size) const {
+    return getSizeRange(size,
+                        getSizeSymbols(b.getInsertionBlock()->getParentOp()));
+  }
 
   // Building.
   TypedAttr imm(double value) const { return b.getF32FloatAttr(value); }

@@ -326,10 +326,7 @@ Value ATenCall::withSizes(Value value, ArrayRef<AffineExpr> sizes) const {
 }
 
 Value ATenCall::iota(AffineExpr length, int64_t start) const {
-  SmallVector<SizeSymbolAttr> symbols =
-      getSizeSymbols(b.getInsertionBlock()->getParentOp());
-  auto type = RankedTensorType::get(getSizeRange(length, symbols).second,
-                                    b.getI64Type());
+  auto type = RankedTensorType::get(range(length).second, b.getI64Type());
   return withSizes(
       pointwise<IotaOp>(type, {},
                         {attr("dim", immInt(0)), attr("start", immInt(start)),
@@ -339,8 +336,7 @@ Value ATenCall::iota(AffineExpr length, int64_t start) const {
 
 /// A loop tells how long it is: the last of that many numbers.
 Value ATenCall::sizeNumber(AffineExpr size) const {
-  auto [least, most] =
-      getSizeRange(size, getSizeSymbols(b.getInsertionBlock()->getParentOp()));
+  auto [least, most] = range(size);
   constexpr int64_t kMost = 1 << 16;
   require(most - least < kMost && -kMost < least && most < kMost,
           "a number computed from sizes may be " + Twine(least) + " to " +

@@ -75,12 +75,10 @@ static bool canInsertParts(const ATenCall &c, ArrayRef<Value> parts,
   ArrayRef<int64_t> shape = c.type().getShape();
   if (dim + 1 == static_cast<int64_t>(shape.size()))
     return false;
-  SmallVector<SizeSymbolAttr> symbols =
-      getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
   AffineExpr offset = c.b.getAffineConstantExpr(0);
   int64_t end = 0;
   for (Value part : parts) {
-    if (getSizeRange(offset, symbols).second != end)
+    if (c.range(offset).second != end)
       return false;
     end += shapeOf(part)[dim];
     offset = offset + getSizes(part)[dim];
@@ -95,9 +93,8 @@ static Value insertFrom(const ATenCall &c, Value part, Value whole, int64_t dim,
   SmallVector<SizeSymbolAttr> symbols =
       getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
   unsigned rank = rankOf(whole);
-  AffineMap map = replaceResult(c, rank, dim,
-                                c.b.getAffineDimExpr(dim) +
-                                    getSizeRange(offset, symbols).second);
+  AffineMap map = replaceResult(
+      c, rank, dim, c.b.getAffineDimExpr(dim) + c.range(offset).second);
   if (offset == c.b.getAffineConstantExpr(0))
     return c.insert(part, whole, map);
   AffineMap offsetMap = AffineMap::get(0, symbols.size(), offset);
@@ -168,8 +165,6 @@ static Value lowerPad(ATenCall &c) {
   SmallVector<AffineExpr> pad = c.sizeList("pad");
   c.require(pad.size() % 2 == 0 && pad.size() / 2 <= rank,
             "'pad' does not fit the rank");
-  SmallVector<SizeSymbolAttr> symbols =
-      getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
   SmallVector<AffineExpr> from, to, sizes = getSizes(self);
   SmallVector<int64_t> extents;
   std::optional<unsigned> indexed;
@@ -183,11 +178,11 @@ static Value lowerPad(ATenCall &c) {
         before = number.getValue();
       } else {
         start = pad[2 * pair];
-        c.require(!indexed && getSizeRange(start, symbols).first >= 0,
+        c.require(!indexed && c.range(start).first >= 0,
                   "where its elements begin varies");
         indexed = dim;
       }
-      auto [least, most] = getSizeRange(pad[2 * pair + 1], symbols);
+      auto [least, most] = c.range(pad[2 * pair + 1]);
       c.require(least >= 0 || most < 0,
                 "it crops at some sizes, and pads at others");
       sizes[dim] = sizes[dim] + std::min<int64_t>(before, 0);
@@ -197,8 +192,7 @@ static Value lowerPad(ATenCall &c) {
     from.push_back(index + std::max<int64_t>(-before, 0));
     to.push_back(indexed == dim ? c.b.getAffineConstantExpr(0)
                                 : index + std::max<int64_t>(before, 0));
-    extents.push_back(
-        std::max<int64_t>(0, getSizeRange(sizes[dim], symbols).second));
+    extents.push_back(std::max<int64_t>(0, c.range(sizes[dim]).second));
   }
   Type element = type.getElementType();
   TypedAttr number = c.has("value") ? c.elementNumber("value", element)
@@ -229,10 +223,8 @@ static Value lowerSliceScatter(ATenCall &c) {
   int64_t size = shapeOf(self)[dim];
   int64_t step = c.integer("step", 1);
   if (std::optional<AffineExpr> begin = c.varyingSize("start")) {
-    SmallVector<SizeSymbolAttr> symbols =
-        getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
     c.require(step == 1 && rankOf(source) == static_cast<int64_t>(rank) &&
-                  getSizeRange(*begin, symbols).first >= 0,
+                  c.range(*begin).first >= 0,
               "where its elements begin varies");
     return insertAt(c, source, self, dim, *begin);
   }

@@ -47,16 +47,13 @@ Windows::Windows(const ATenCall &c)
               "'kernel', 'stride' and 'dilation' must be positive");
   // PyTorch may know only of the sizes in the call that windows end in the
   // tensor. The program is for others, too.
-  SmallVector<SizeSymbolAttr> symbols =
-      getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
   SmallVector<AffineExpr> sizes = getSizes(x);
   for (int64_t dim = 0; dim < count(); ++dim) {
     AffineExpr last =
         place(dim, out[dim] - 1, c.b.getAffineConstantExpr(kernel[dim] - 1));
-    c.require(
-        getSizeRange(sizes[sizes.size() - count() + dim] - last - 1, symbols)
-                .first >= 0,
-        "windows may end beyond the tensor");
+    AffineExpr size = sizes[rankOf(x) - count() + dim];
+    c.require(c.range(size - last - 1).first >= 0,
+              "windows may end beyond the tensor");
   }
 }
 
