@@ -148,11 +148,20 @@ static Value combineIndices(ATenCall &c, ArrayRef<Value> indices,
   return combined.tensor;
 }
 
+/// The index of each dimension of `self`, or null.
+static Values getIndices(ATenCall &c, Value self) {
+  Values result = c.tensors("indices");
+  c.require(static_cast<int64_t>(result.size()) <= rankOf(self),
+            "there are more indices than dimensions");
+  result.resize(rankOf(self));
+  return result;
+}
+
 IndexedDims::IndexedDims(ATenCall &c) : self(c.tensor("self")) {
-  Values list = c.tensors("indices"), found;
+  Values list = getIndices(c, self), found;
   SmallVector<int64_t> dims, others;
   for (int64_t dim = 0; dim < rankOf(self); ++dim) {
-    if (dim < static_cast<int64_t>(list.size()) && list[dim]) {
+    if (list[dim]) {
       found.push_back(checkIndex(c, list[dim]));
       dims.push_back(dim);
       sizes.push_back(shapeOf(self)[dim]);
@@ -310,7 +319,7 @@ static Value spread(const ATenCall &c, Value source, int64_t first,
 /// more than one varies.
 static Value gatherCrossings(ATenCall &c) {
   Value self = c.tensor("self"), result = self;
-  Values list = c.tensors("indices");
+  Values list = getIndices(c, self);
   SmallVector<int64_t> dims, runs;
   int64_t numVarying = 0, count = 0;
   for (auto [dim, index] : llvm::enumerate(list)) {

@@ -96,3 +96,15 @@ func.func @take_nothing(%x: tensor<0xf16>, %i: tensor<5xi64>) -> tensor<5xf16> {
   %0 = "aten.take.default"(%x, %i) : (tensor<0xf16>, tensor<5xi64>) -> tensor<5xf16>
   return %0 : tensor<5xf16>
 }
+
+// -----
+
+func.func @more_than_dimensions(%x: tensor<3x65xf16>, %i: tensor<7xi64>, %v: tensor<7xf16>) {
+  // ATEN-TO-SG-C1
+  // expected-error @+1 {{aten.index.Tensor: there are more indices than dimensions}}
+  %0 = "aten.index.Tensor"(%x, %i, %i) {operands = ["self", "indices[0]", "indices[2]"]} : (tensor<3x65xf16>, tensor<7xi64>, tensor<7xi64>) -> tensor<7x65xf16>
+  // ATEN-TO-SG-C1
+  // expected-error @+1 {{aten.index_put.default: there are more indices than dimensions}}
+  %1 = "aten.index_put.default"(%x, %i, %v) {operands = ["self", "indices[2]", "values"]} : (tensor<3x65xf16>, tensor<7xi64>, tensor<7xf16>) -> tensor<3x65xf16>
+  return
+}
