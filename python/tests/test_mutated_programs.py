@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutated programs: an error is fine, a crash or a hang is not.
 
-The programs that are mutated are the dialect's and the runtime's tests. Arrays are
-ones; each mutant gets ten seconds and 12 GiB of address space (none under a sanitizer,
-whose own limits apply). ``SPYRE_FUZZ_PROGRAMS=20000 SPYRE_RANDOM_SEED=1`` runs that
-many, half as many through spyre-opt; a failure says where its program is.
+The programs that are mutated are the tests of the dialects, the passes and the runtime.
+Arrays are ones; each mutant gets ten seconds and 12 GiB of address space (none under a
+sanitizer, whose own limits apply). ``SPYRE_FUZZ_PROGRAMS=20000 SPYRE_RANDOM_SEED=1`` runs
+that many, half as many through the KTIR dialect, and as many through passes; a failure
+says where its program is.
 """
 
 import os
 import random
 import re
+import shlex
 import subprocess
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -33,17 +36,45 @@ global ct_local ( ) [ ] { } < > : , -> % # ! @ ^bb0 = >= =="""
 TOKEN = re.compile(r"[%#@!^]?[A-Za-z_][\w.$]*|-?\d+(?:\.\d+)?|\S")
 
 
+def parts(path: Path) -> list[str]:
+    """The programs of a test, one function or split part each."""
+    text = re.sub(r"(?m)^\s*// (?:RUN|CHECK|expected).*\n", "", path.read_text())
+    return [p for p in text.split("// -----") if "func.func" in p]
+
+
+def tests(*folders: str) -> list[Path]:
+    found = [p for folder in folders for p in sorted(TESTS.glob(f"{folder}/*.mlir"))]
+    assert found
+    return found
+
+
 def seeds() -> list[str]:
-    """Every program of the tests, one function or split part each."""
-    parts = []
-    for pattern in ("Dialect/KTIR/*.mlir", "Runtime/*.mlir", "tools/spyre-run/*.mlir"):
-        for path in sorted(TESTS.glob(pattern)):
-            text = re.sub(
-                r"(?m)^\s*// (?:RUN|CHECK|expected).*\n", "", path.read_text()
-            )
-            parts += [p for p in text.split("// -----") if "func.func" in p]
-    assert parts
-    return parts
+    """Every program of the tests of KTIR and the runtime."""
+    paths = tests("Dialect/KTIR", "Runtime", "tools/spyre-run")
+    return [p for path in paths for p in parts(path)]
+
+
+class PassTest(NamedTuple):
+    programs: list[str]
+    runs: list[list[str]]  # options of spyre-opt
+
+
+def options_of(run: str) -> list[str]:
+    """Those that say what spyre-opt does, not what is compared or where files are."""
+    others = re.compile(r"--?(o$|split-input-file|verify-diagnostics|mlir-print)|.*%")
+    return [w for w in shlex.split(run) if w[0] == "-" and not others.match(w)]
+
+
+def pass_tests() -> list[PassTest]:
+    """The tests of passes, but for those of errors."""
+    found = []
+    for path in tests("Dialect/SpyreGraph", "Conversion/*", "Compiler", "Target/*"):
+        lines = re.sub(r"\\\n\s*//( RUN:)?", "", path.read_text())
+        runs = re.findall(r"// RUN:.*?spyre-opt ([^|>\n]*)", lines)
+        options = [words for run in runs if (words := options_of(run))]
+        if options and "invalid" not in path.name:
+            found.append(PassTest(parts(path), options))
+    return found
 
 
 BODIES = {
@@ -170,6 +201,11 @@ def corpus(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def pass_corpus():
+    return pass_tests()
+
+
+@pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Of the mutants; those that fail stay."""
     return tmp_path_factory.mktemp("mutants")
@@ -241,6 +277,22 @@ def test_opt(number, corpus, folder):
     path = folder / f"{SEED + 1}-{number}.mlir"
     flags = ["--canonicalize", "--ktdp-strict", "--allow-unregistered-dialect"]
     check(text, path, "spyre-opt", *flags)
+
+
+@pytest.mark.parametrize("number", range(COUNT))
+def test_passes(number, pass_corpus, folder):
+    """The tests of passes with one or two edits, through what they are tests of."""
+    rng = random.Random((SEED + 2) * 1000003 + number)
+    test = rng.choice(pass_corpus)
+    text = rng.choice(test.programs)
+    for _ in range(rng.choice([1, 1, 2])):
+        kind = rng.random()
+        if kind < 0.1:
+            text = mutate_lines(text, test.programs, rng)
+        else:
+            text = mutate_token(text, rng.uniform(0, 0.7), rng)
+    path = folder / f"{SEED + 2}-{number}.mlir"
+    check(text, path, "spyre-opt", *rng.choice(test.runs))
 
 
 @pytest.mark.parametrize("name", NAMES)
