@@ -209,6 +209,16 @@ def test_sizes_and_numbers_vary():
     programs.assert_few()
 
 
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_a_program_for_many_sizes_is_for_one_sign_of_zero(zero):
+    programs = Programs()
+    for size in (5, 6, 7):
+        on_device(whole(size)).div(zero)
+    assert programs.new("many_sizes")
+    x = whole(8) + 0.5
+    assert_exact(on_device(x).div(-zero).cpu(), x / -zero, f"{-zero}")
+
+
 @pytest.mark.parametrize("function", [torch.square, torch.neg, torch.cumsum])
 def test_resized_results_lie_as_on_the_cpu(function):
     x, numbers = whole(3, 5, 70), (0,) * (function is torch.cumsum)

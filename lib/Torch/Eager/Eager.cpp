@@ -243,7 +243,7 @@ compileSized(const c10::OperatorHandle &op,
     std::vector<std::vector<int64_t>> earlier;
     for (const EagerForm::Seen &seen : known.seen) {
       earlier.push_back(seen.sizes);
-      sized->takesNumbers |= seen.numbers != call.numbers;
+      sized->takesNumbers |= !areSameNumbers(seen.numbers, call.numbers);
     }
     py::object answer = (*state().compileSized)(
         op.operator_name().name, op.operator_name().overload_name,
@@ -372,7 +372,7 @@ std::shared_ptr<const Entry> match(const SizedEagerProgram &sized,
   for (const SizeExpr &condition : sized.conditions)
     if (condition.at(sizes) < 0)
       return nullptr;
-  if (!sized.takesNumbers && call.numbers != sized.numbers)
+  if (!sized.takesNumbers && !areSameNumbers(call.numbers, sized.numbers))
     return nullptr;
   std::vector<at::Tensor> inputs;
   for (int index : sized.program.arguments)
