@@ -9,6 +9,7 @@ import sympy
 import torch
 import torch.nn.functional as F
 from sized_graphs import check_bits_of_one_size
+from torch._higher_order_ops.associative_scan import associative_scan
 from torch.utils._sympy.functions import (
     CeilToInt,
     FloatTrueDiv,
@@ -254,3 +255,15 @@ def test_powers_of_two_that_depend_on_a_size():
     for count in (24, 30, 40, 65):
         x = torch.arange(count * 3.0).view(count, 3) / 8
         assert torch.equal(run(x.to("spyre")).cpu(), halved_to_one_row(x))
+
+
+@pytest.mark.parametrize("count", [9, 13])
+def test_guards_exclude_sizes_of_a_quotient(count):
+    """That a quotient is even, for instance, of which 2 and 3 are else possible."""
+    x = torch.arange(count * 3.0).view(count, 3)
+
+    def cumsum(x):
+        return associative_scan(torch.add, x, dim=0, combine_mode="generic")
+
+    run = torch.compile(cumsum, backend="spyre", dynamic=True)
+    assert torch.equal(run(x.to("spyre")).cpu(), x.cumsum(0))

@@ -37,6 +37,9 @@ from torch_spyre.frontend.size_classes import (
 #: How often sizes are divided in one program.
 _MOST_CUTS = 8
 
+#: PyTorch's guards are asked about each size of a range of so few.
+_FEW_SIZES = 32
+
 
 class _NotASize(Exception):
     """An expression, or a part of one, that is no size in a program for many sizes."""
@@ -240,12 +243,16 @@ class Binding:
         return sizes.least, sizes.most
 
     def narrow(
-        self, metas: Iterable[Any], parts: Sequence[tuple[torch.Tensor, Any, Any]]
+        self,
+        metas: Iterable[Any],
+        parts: Sequence[tuple[torch.Tensor, Any, Any]],
+        guards: Iterable[Any] = (),
     ) -> None:
         """Narrows the ranges until all sizes are like the call's: of each maximum in
         the metadata the same part is the largest, no dimension becomes empty, no
-        tensor begins before its storage, and ``parts`` (fake tensors, where they begin
-        in their storages, and how many elements these have) end in these.
+        tensor begins before its storage, ``parts`` (fake tensors, where they begin
+        in their storages, and how many elements these have) end in these, and
+        ``guards`` (conditions of PyTorch's) hold at the ends of short ranges.
         """
         for meta, offset, count in parts:
             last = self._expr(offset)
@@ -262,6 +269,8 @@ class Binding:
             for value in sizes_in(meta):
                 if isinstance(value, SYMBOLIC):
                     self._find_size(self._expr(value))
+        for guard in guards:
+            self._keep_guarded(guard)
         self._may_narrow = False
         # The ranges are known only now.
         for number, dividend, divisor in self._quotients.values():
@@ -270,6 +279,28 @@ class Binding:
                 for end in ("least", "most")
             )
             self._set_range(number, SizeClass(least, most))
+
+    def _keep_guarded(self, guard: Any) -> None:
+        """Takes sizes of one symbol at which a guard does not hold, and which no call
+        has, from the ends of its range: that a size is even, for instance.
+        """
+        condition = self._expr(guard)
+        symbols = list(condition.free_symbols)
+        if len(symbols) != 1 or symbols[0] not in self._numbers:
+            return
+        (symbol,) = symbols
+        number = self._numbers[symbol]
+        found = self.classes[number]
+        sizes = range(found.least, found.most + 1, found.step)
+        if not 1 < len(sizes) <= _FEW_SIZES:
+            return
+        held = [
+            n
+            for n in sizes
+            if condition.xreplace({symbol: sympy.Integer(n)}) is not sympy.false
+        ]
+        if self.hints[number] in held:
+            self._keep(number, held[0], held[-1])
 
     def _keep_elements(self, size: Any) -> bool:
         """Keeps to sizes at which a dimension is not empty."""

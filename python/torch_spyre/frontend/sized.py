@@ -319,7 +319,7 @@ class SizedStep(CompiledStep):
             for padding in paddings_in(self.nodes, self.metas):
                 binding.keep_sign(padding)
             binding.keep_batches(self.metas.values())
-            binding.narrow(self.metas.values(), parts)
+            binding.narrow(self.metas.values(), parts, self.symbols.guards())
             # Quotients are symbols, too.
             if self.is_merged or not is_merged or equal.has_fewer_symbols(apart):
                 yield binding, is_merged

@@ -42,6 +42,7 @@ class Symbols:
         self.symbols: list[Symbol] = []
         self.is_stepped = is_stepped
         self._numbers: dict[sympy.Symbol, int] = {}
+        self._env: Any = None
         for position, node in enumerate(placeholders):
             value = node.meta.get("val")
             if isinstance(value, torch.SymInt):
@@ -59,17 +60,22 @@ class Symbols:
         symbol = size.node.expr
         if not isinstance(symbol, sympy.Symbol) or symbol in self._numbers:
             return
-        bounds = size.node.shape_env.bound_sympy(symbol)
+        self._env = size.node.shape_env
+        bounds = self._env.bound_sympy(symbol)
         most = int(bounds.upper) if bounds.upper.is_Integer else None
         least = int(bounds.lower) if bounds.lower.is_Integer else 0
         self._numbers[symbol] = len(self.symbols)
         if not self.is_stepped:
             self.symbols.append(Symbol(str(symbol), argument, dim, least, most))
             return
-        declared = declared_sizes(size.node.shape_env).get(symbol)
+        declared = declared_sizes(self._env).get(symbol)
         self.symbols.append(
             SteppedSymbol(str(symbol), argument, dim, least, most, declared)
         )
+
+    def guards(self) -> list[Any]:
+        """The conditions on the sizes, of PyTorch's, that hold in all calls."""
+        return [] if self._env is None else [g.expr for g in self._env.guards]
 
     def sizes_of(self, args: Sequence[Any]) -> tuple[int, ...]:
         """What the symbols are in one call."""
