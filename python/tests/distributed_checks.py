@@ -18,16 +18,8 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-import torch.distributed._functional_collectives as funcol
+from distributed_training import long_training, training
 from interpreters import LOADED_LATE
-from torch import nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor.parallel import (
-    ColwiseParallel,
-    RowwiseParallel,
-    parallelize_module,
-)
 
 Op = dist.ReduceOp
 
@@ -39,6 +31,15 @@ def values(rank, count=6, dtype=torch.float16):
 
 def rounded(tensor):
     return tensor.to("spyre").cpu()
+
+
+def rounded_f32(tensor):
+    """fp32 values as a fp16 tensor of the device holds them."""
+    return (
+        torch.empty_like(tensor, dtype=torch.float16, device="spyre")
+        .copy_(tensor)
+        .cpu()
+    )
 
 
 def ordered_sum(size, count=6):
@@ -274,150 +275,6 @@ def apart(rank, size, function="_find", result=None):
 def forbidden(rank, size):
     """So do those that may not read each other's memory."""
     apart(rank, size, "_can_read", False)
-
-
-def rounded_f32(tensor):
-    """fp32 values as a fp16 tensor of the device holds them."""
-    return (
-        torch.empty_like(tensor, dtype=torch.float16, device="spyre")
-        .copy_(tensor)
-        .cpu()
-    )
-
-
-def make_model():
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
-
-
-def train(model, x):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    model(x).pow(2).mean().backward()
-    optimizer.step()
-
-
-def train_data_parallel(device, x):
-    model = nn.parallel.DistributedDataParallel(make_model().to(device))
-    train(model, x.to(device))
-    return [p.detach().cpu() for p in model.parameters()]
-
-
-def train_sharded(device, x):
-    model = make_model().to(device)
-    fully_shard(model, mesh=init_device_mesh(device, (dist.get_world_size(),)))
-    train(model, x.to(device))
-    return [p.full_tensor().detach().cpu() for p in model.parameters()]
-
-
-def train_tensor_parallel(device, x):
-    model = make_model().to(device)
-    mesh = init_device_mesh(device, (dist.get_world_size(),))
-    parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
-    train(model, x.to(device))
-    full = [
-        p.full_tensor() if hasattr(p, "full_tensor") else p for p in model.parameters()
-    ]
-    return [p.detach().cpu() for p in full]
-
-
-def training(rank, size):
-    """The same steps of the same ranks on the device and on gloo in fp32."""
-    x = torch.randn(4 * size, 8, generator=torch.Generator().manual_seed(1))
-    own = x[4 * rank :][:4]
-    for step, data in (
-        (train_data_parallel, own),
-        (train_sharded, own),
-        (train_tensor_parallel, x),
-    ):
-        check(step("spyre", data), step("cpu", data), step.__name__)
-    half(own, size)
-
-    name = dist.group.WORLD.group_name
-    mesh = init_device_mesh("spyre", (size,))
-
-    def collectives_of(t):
-        summed = funcol.all_reduce(t * 2, "sum", name)
-        gathered = funcol.all_gather_tensor(summed + 1, 0, name)
-        return funcol.reduce_scatter_tensor(gathered, "sum", 0, mesh) * 0.5
-
-    ones = torch.full((3, 70), float(rank), device="spyre")
-    expected = (size * (size - 1) + 1) * size * 0.5
-    assert (collectives_of(ones).cpu() == expected).all()
-    compiled = torch.compile(collectives_of, backend="spyre", fullgraph=True)
-    assert (compiled(ones).cpu() == expected).all()
-
-
-STEPS = 200
-
-
-def train_long(model, batches, device):
-    """Losses of each step."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-    losses = []
-    for x in batches:
-        optimizer.zero_grad()
-        x = x.to(device)
-        loss = (model(x) - x.roll(1, -1)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
-    return torch.stack(losses)
-
-
-def long_training(rank, size):
-    """A model sharded over all ranks learns as one rank with all of the data does."""
-    generator = torch.Generator().manual_seed(2)
-    batches = torch.randn(STEPS, 4 * size, 8, generator=generator)
-    sharded = make_model().to("spyre")
-    mesh = init_device_mesh("spyre", (size,))
-    for layer in (sharded[0], sharded[2], sharded):
-        fully_shard(layer, mesh=mesh)
-    losses = train_long(sharded, batches[:, 4 * rank :][:, :4], "spyre")
-    dist.all_reduce(losses, op=Op.AVG)
-    # One rank is enough, and the others wait: four would be in each other's way.
-    alone = torch.empty_like(losses)
-    if rank == 0:
-        alone = train_long(make_model().to("spyre"), batches, "spyre")
-    dist.broadcast(alone, 0)
-    found, alone = losses.cpu(), alone.cpu()
-    # Sums in another order differ by some units of 2^-24, which Adam's division by
-    # the root of the squares passes on; the losses fall to a fiftieth.
-    torch.testing.assert_close(found, alone, rtol=1e-4, atol=0)
-    assert alone[-20:].mean() < 0.05 * alone[:5].mean(), alone
-
-
-def half(x, size):
-    """Data-parallel in fp16: as exact as rounding after every operator allows."""
-    from numerics import device_value, oracle, rms, round_dl16
-
-    wanted = train_data_parallel("cpu", x.half().to("spyre").cpu().float())
-    model = nn.parallel.DistributedDataParallel(make_model().half().to("spyre"))
-    train(model, x.half().to("spyre"))
-
-    def by_hand():
-        rounded = make_model().double()
-        for p in rounded.parameters():
-            p.data = device_value(p.data.half())
-        rounded(device_value(x.half())).pow(2).mean().backward()
-        return [(p.detach(), p.grad) for p in rounded.parameters()]
-
-    errors, allowed = [], []
-    for (start, gradient), p, w in zip(
-        oracle(by_hand), model.parameters(), wanted, strict=True
-    ):
-        dist.all_reduce(gradient)
-        expected = round_dl16(start - 0.1 * round_dl16(gradient / size))
-        errors.append((p.detach().cpu().double() - w).flatten())
-        allowed.append((expected - w).flatten())
-    found, bound = rms(torch.cat(errors)), 2 * rms(torch.cat(allowed))
-    assert found <= bound, (found, bound)
-
-
-def check(actual, expected, what):
-    for a, e in zip(actual, expected, strict=True):
-        torch.testing.assert_close(
-            a, e, rtol=2**-20, atol=2**-22, msg=lambda m: f"{what}: {m}"
-        )
 
 
 def expect_errors(calls, seconds):

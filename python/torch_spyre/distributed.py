@@ -98,6 +98,11 @@ class SpyreCCL(dist.ProcessGroup):
     def rank(self) -> int:
         return self._rank
 
+    @property
+    def _device_types(self) -> list[torch.device]:
+        """Of the tensors that it takes: what c10d, and checkpoints, ask."""
+        return [torch.device("cpu"), torch.device("spyre")]
+
     # c10d asks a group written in Python for what it told it.
     def setGroupName(self, name: str) -> None:
         self._group_name = name

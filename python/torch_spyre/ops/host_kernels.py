@@ -17,7 +17,14 @@ from torch._prims_common.wrappers import _maybe_resize_out
 
 from torch_spyre import _C
 from torch_spyre.decompositions import histogram, selection
-from torch_spyre.ops import masks, optimizers, padded_rows, random, running
+from torch_spyre.ops import (
+    masks,
+    optimizers,
+    padded_rows,
+    random,
+    running,
+    sync_batch_norm,
+)
 
 aten = torch.ops.aten
 #: The dispatch key of kernels that the fallback asks (lib/Torch/Operators/Fallback.h).
@@ -69,6 +76,12 @@ _KERNELS: dict[str, Callable] = {
     "_unique": selection.unique,
     "_unique2": selection.unique2,
     "_unsafe_index_put": masks.index_put,
+    "batch_norm_backward_elemt": sync_batch_norm.backward_input,
+    "batch_norm_backward_reduce": sync_batch_norm.backward_reduce,
+    "batch_norm_elemt": sync_batch_norm.normalize,
+    "batch_norm_gather_stats": sync_batch_norm.gather_stats,
+    "batch_norm_gather_stats_with_counts": sync_batch_norm.gather_stats_with_counts,
+    "batch_norm_stats": sync_batch_norm.stats,
     "batch_norm_update_stats": running.update_stats,
     "index.Tensor": masks.index,
     "index_put": masks.index_put,
