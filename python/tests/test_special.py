@@ -181,3 +181,16 @@ def test_an_infinite_side_has_an_infinite_hypotenuse(is_compiled):
     run = compiled(torch.hypot) if is_compiled else torch.hypot
     actual = run(a.to("spyre"), b.to("spyre")).cpu()
     torch.testing.assert_close(actual, torch.hypot(a, b), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [F16, F32])
+@pytest.mark.parametrize("arguments", [(0,), (1,), (63,), (65, False), (7, True, 8.0)])
+def test_kaiser_windows(arguments, dtype):
+    def window(device):
+        return torch.kaiser_window(*arguments, dtype=dtype, device=device)
+
+    expected = window("cpu").to("spyre").cpu()
+    for make in window, compiled(window):
+        found = make("spyre")
+        assert found.device.type == "spyre" and found.dtype == dtype
+        assert torch.equal(found.cpu(), expected)

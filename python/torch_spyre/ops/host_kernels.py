@@ -59,6 +59,19 @@ def _zeros(
     return torch.zeros(size, dtype=dtype, device=device)
 
 
+def _kaiser_window(
+    *shape: Any,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
+    """``aten.kaiser_window`` of all overloads: PyTorch's composition of it ends in a
+    kernel that no other device gets.
+    """
+    return torch.kaiser_window(*shape, dtype=dtype, device="cpu").to(device)
+
+
 _KERNELS: dict[str, Callable] = {
     "_amp_foreach_non_finite_check_and_unscale_": optimizers.check_and_unscale_,
     "_amp_update_scale_": optimizers.update_scale_,
@@ -115,6 +128,9 @@ _ALWAYS: dict[str, Callable] = {
     "bincount.out": stored(histogram.bincount),
     "histc": histogram.histc,
     "histc.out": stored(histogram.histc),
+    "kaiser_window": _kaiser_window,
+    "kaiser_window.beta": _kaiser_window,
+    "kaiser_window.periodic": _kaiser_window,
     "native_batch_norm": running.native_batch_norm,
 }
 #: Programs, where PyTorch would call the variant that writes arguments.
