@@ -48,7 +48,7 @@ def with_fractions(program: Program) -> Program:
 
 def digest(value: torch.Tensor) -> str:
     """Of the shape and bits; numbers that are none are all the same."""
-    value = value.cpu().contiguous()
+    value = value.cpu().clone(memory_format=torch.contiguous_format)
     if value.is_floating_point():
         value = torch.where(value.isnan(), torch.full_like(value, torch.nan), value)
     data = value.view(-1).view(torch.uint8).numpy().tobytes()

@@ -110,6 +110,18 @@ def test_span_of_a_view(tmp_path):
     (tmp_path / "in0.npy").unlink()
 
 
+def test_an_empty_tile_of_a_far_view_spans_nothing(tmp_path):
+    box = "affine_set<(a, b) : (a >= 0, -a + 1 >= 0, b >= 0, -b + 63 >= 0)>"
+    rows = "affine_set<(a, b)[n] : (a >= 0, -a + n - 1 >= 0, b >= 0, -b + 63 >= 0)>"
+    body = f"""%v = ktdp.construct_memory_view %x, sizes: [2, 64], strides: [80000000, 1] {{
+      coordinate_set = {box}, memory_space = #ktdp.memory_space<global>}} : memref<2x64xf32>
+    %t = ktdp.construct_indirect_access_tile intermediate_variables(%a, %b) %v[(%a), (%b mod 64)]
+      symbols(%c0) {{variables_space_set = {rows},
+      variables_space_order = affine_map<(a, b) -> (a, b)>}} : memref<2x64xf32> -> !ktdp.access_tile<?x64xindex>
+    %d = ktdp.load %t : !ktdp.access_tile<?x64xindex> -> tensor<?x64xf32>"""
+    results(function("x", body), [np.zeros(64, np.float32)], tmp_path)
+
+
 def in_place(operation: str, cores: int) -> str:
     """A kernel that replaces the 64 numbers of %x."""
     again = store("x", (64,), "f32", "r").replace("v_x", "w_x").replace("x_t", "y_t")

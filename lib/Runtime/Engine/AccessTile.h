@@ -205,7 +205,8 @@ public:
   /// A hash that is equal for tiles at the same addresses. Only after
   /// prepare().
   uint64_t identityKey() const;
-  /// [first, end) bytes of memory around the tile. Only after prepare().
+  /// [first, end) bytes of memory around a tile that is not empty. Only after
+  /// prepare().
   std::pair<int64_t, int64_t> byteRange() const;
   /// [first, end) bytes of host memory around the tile. Only after prepare().
   std::pair<uint8_t *, uint8_t *> hostBytes() const {

@@ -258,6 +258,8 @@ void Core::noteViewInLX(int64_t first, int64_t end) {
 }
 
 void Core::noteSpan(int location, const TileVal &tile) {
+  if (tile.numElements == 0)
+    return;
   auto [low, high] = tile.byteRange();
   auto &[first, end] = spans[tile.plan->viewSlot];
   first = std::min(first, low);
