@@ -151,6 +151,19 @@ def test_exponential_numbers_are_above_zero():
     assert torch.multinomial(weights, 1).item() in (0, 1)
 
 
+def test_samples_of_no_weight_come_last():
+    """Where fewer have one than are asked for, as in beam search among a few tokens."""
+    weights = torch.tensor([[0.0, 1, 0, 2, 0], [0, 0, 0, 0, 0.5]], device="spyre")
+    for count in (3, 5):
+        for drawn, some in zip(
+            torch.multinomial(weights, count).tolist(), ({1, 3}, {4}), strict=True
+        ):
+            assert set(drawn[: len(some)]) == some
+            assert len(set(drawn)) == count
+    with pytest.raises(RuntimeError, match="sum of probabilities <= 0"):
+        torch.multinomial(weights * torch.tensor([[1], [0]], device="spyre"), 1)
+
+
 def test_randperm():
     torch.spyre.manual_seed(4)
     for n in (0, 1, 65):

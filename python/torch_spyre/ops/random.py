@@ -66,13 +66,9 @@ def _check_weights(weights: Tensor, count: int, replacement: bool) -> None:
         raise RuntimeError(
             "probability tensor contains either `inf`, `nan` or element < 0"
         )
-    enough = (wide > 0).sum(-1) >= (1 if replacement else count)
-    if not bool(enough.all()):
+    if not bool((wide > 0).any(-1).all()):
         raise RuntimeError(
             "invalid multinomial distribution (sum of probabilities <= 0)"
-            if replacement
-            else "invalid multinomial distribution (with replacement=False, not enough "
-            "non-negative category to sample)"
         )
 
 
@@ -86,7 +82,7 @@ def multinomial(
     """``aten.multinomial``.
 
     Without replacement, those with the largest quotients of their weight and an
-    exponential number. With it, where uniform numbers lie among the sums of weights.
+    exponential number, and then some of weight 0. With it, where uniform numbers lie among the sums of weights.
     """
     _check_weights(weights, num_samples, replacement)
     wide = weights.float()
