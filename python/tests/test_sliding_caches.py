@@ -152,3 +152,20 @@ def test_prompts_of_many_lengths():
     ]
     assert sum(programs) <= 5
     assert sum(programs[5:]) == 0
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 7, 16), (2, 2, 7, 16), (1, 2, 8, 16)])
+def test_a_full_static_cache_of_any_size(shape):
+    """All move one place on, and an index says where the new ones are put."""
+
+    def update(cache, new):
+        moved = cache.roll(-1, dims=-2)
+        last = torch.tensor([-1], dtype=int, device=cache.device)
+        moved[:, :, last] = new
+        return cache.copy_(moved)
+
+    cache, new = torch.randn(shape), torch.randn(*shape[:2], 1, shape[3])
+    found = torch.compile(update, backend=DEVICE, dynamic=True)(
+        cache.to(DEVICE), new.to(DEVICE)
+    )
+    assert torch.equal(found.cpu(), update(cache, new))

@@ -82,7 +82,8 @@ def multinomial(
     """``aten.multinomial``.
 
     Without replacement, those with the largest quotients of their weight and an
-    exponential number, and then some of weight 0. With it, where uniform numbers lie among the sums of weights.
+    exponential number, and then some of weight 0. With it, where uniform numbers lie
+    among the sums of weights.
     """
     _check_weights(weights, num_samples, replacement)
     wide = weights.float()

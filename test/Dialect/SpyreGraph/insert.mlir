@@ -45,6 +45,41 @@ func.func @joined(%x: tensor<512x256xf16, #rows> {spyre_graph.name = "x",
 
 // -----
 
+#changed = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#list = #spyre_graph.layout<order = [0], IEEE_INT32>
+#at_once = affine_map<(i, j) -> (i, j)>
+
+// Rows that an index says change when all parts are there.
+// PLAN-LABEL: func.func @changed
+// PLAN: %[[ALL:.*]] = memref.alloc()
+// PLAN: spyre_graph.identity {{.*}} outs(%[[ALL]] :
+// PLAN: spyre_graph.insert {{.*}} outs(%[[ALL]] :
+// PLAN: spyre_graph.scatter {{.*}} outs(%[[ALL]] :
+// PLAN: spyre_graph.abs ins(%[[ALL]] :
+func.func @changed(%x: tensor<512x256xf16, #changed> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 256)>},
+    %y: tensor<64x256xf16, #changed> {spyre_graph.name = "y"},
+    %z: tensor<3x256xf16, #changed> {spyre_graph.name = "z"},
+    %i: tensor<3xi64, #list> {spyre_graph.name = "i"})
+    -> (tensor<576x256xf16> {spyre_graph.name = "out0",
+      spyre_graph.size_map = affine_map<()[s] -> (s + 64, 256)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 512>]} {
+  %0 = tensor.empty() : tensor<576x256xf16>
+  %1 = spyre_graph.identity ins(%x : tensor<512x256xf16, #changed>)
+      outs(%0 : tensor<576x256xf16>) {maps = [#at_once, #at_once], extents = array<i64: 512, 256>} -> tensor<576x256xf16>
+  %2 = spyre_graph.insert ins(%y : tensor<64x256xf16, #changed>)
+      outs(%1 : tensor<576x256xf16>)
+      {axis = 0 : i64, offset_map = affine_map<()[s] -> (s)>,
+       maps = [#at_once, affine_map<(i, j) -> (i + 512, j)>], extents = array<i64: 64, 256>} -> tensor<576x256xf16>
+  %3 = spyre_graph.scatter ins(%z, %i : tensor<3x256xf16, #changed>, tensor<3xi64, #list>)
+      outs(%2 : tensor<576x256xf16>) {axis = 0 : i64} -> tensor<576x256xf16>
+  %4 = tensor.empty() : tensor<576x256xf16>
+  %5 = spyre_graph.abs ins(%3 : tensor<576x256xf16>) outs(%4 : tensor<576x256xf16>) -> tensor<576x256xf16>
+  return %5 : tensor<576x256xf16>
+}
+
+// -----
+
 #columns = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
 #same = affine_map<(i, j) -> (i, j)>
 

@@ -446,16 +446,23 @@ private:
            cast<MemRefType>(op.getSpyreInit().getType()).getDimSize(dim);
   }
 
+  /// Whether an index says which elements of its init an operation writes.
+  static bool isWrittenByIndex(SpyreOpInterface op) {
+    std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+    return indirect && indirect->operand == op->getNumOperands() - 1;
+  }
+
   /// What operations write into a buffer from offsets on follows what was
-  /// written before, at each size, and is read where all of it is there. That
-  /// they fill the other dimensions has been checked at the largest sizes.
+  /// written before, at each size, and is read, or changed where an index says,
+  /// when all of it is there. That they fill the other dimensions has been
+  /// checked at the largest sizes.
   LogicalResult proveJoined(memref::AllocOp alloc) {
     std::optional<unsigned> joined;
     SmallVector<SpyreOpInterface> writers;
     SmallVector<Operation *> readers;
     for (OpOperand &use : alloc->getUses()) {
       auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
-      if (!op || !op.isDpsInit(&use)) {
+      if (!op || !op.isDpsInit(&use) || isWrittenByIndex(op)) {
         readers.push_back(use.getOwner());
         continue;
       }
@@ -483,7 +490,7 @@ private:
         return tile.emitOpError("is a written tile of what others join");
       if (alloc->getBlock()->findAncestorOpInBlock(*reader)->isBeforeInBlock(
               writers.back()))
-        return reader->emitOpError("reads a buffer before all of its parts "
+        return reader->emitOpError("accesses a buffer before all of its parts "
                                    "are joined");
     }
     AffineExpr end = number(0);
@@ -500,7 +507,8 @@ private:
                     "leaves out dimension " + Twine(*joined) + " from " +
                         Twine(evaluateSize(end, *sizes)) + " on",
                     *sizes);
-      end = next;
+      if (find({next - end - 1}))
+        end = next;
     }
     std::optional<SmallVector<AffineExpr>> contents = getContents(alloc);
     auto sizes =
