@@ -480,6 +480,23 @@ func.func @inside(%x: memref<4x256xf16, #l> {spyre_graph.size_map = #columns},
 // -----
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#line = #spyre_graph.layout<order = [0], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 96)>
+
+// Rows of one and a half sticks in a line.
+func.func @in_a_line(%x: memref<512x96xf16, #l> {spyre_graph.size_map = #rows},
+                     %y: memref<49152xf16, #line> {spyre_graph.size_map = affine_map<()[s] -> (s * 96)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 512>]} {
+  // SG-PLAN-C13
+  // expected-error @+1 {{loop dimension 0 varies and is split, but counts along sticks with others, or from inside of one}}
+  spyre_graph.neg ins(%x : memref<512x96xf16, #l>) outs(%y : memref<49152xf16, #line>) {maps = [#id, affine_map<(i, j) -> (i * 96 + j)>], extents = array<i64: 512, 96>, extent_map = #rows, division = #spyre_graph.division<splits = [4, 1], chunks = [128, 96], chunk_map = affine_map<()[s] -> (s ceildiv 4, 96)>>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #id = affine_map<(i, j) -> (i, j)>
 #two = affine_map<(i, j) -> (0, i * 256 + j)>
 #columns = affine_map<()[s] -> (2, s)>

@@ -536,6 +536,9 @@ private:
         int64_t lanes = getStepsPerStick(layout, shape, tensorDim);
         if (lanes == 1 || !lane.isFunctionOfDim(dim))
           continue;
+        std::optional<int64_t> width = getWidth(op, lane, dim, division);
+        if (width && *width % lanes == 0)
+          continue; // Each iteration has sticks of its own.
         // Behind whole sticks, cuts lie as they do from the first stick on.
         auto begin = dyn_cast<AffineConstantExpr>(
             simplifyAffineExpr(lane - getAffineDimExpr(dim, context),
