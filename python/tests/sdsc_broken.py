@@ -43,6 +43,20 @@ def unary(op, dims, labels, **more):
     return one(op, dims, labels, tensors, **more)
 
 
+def gather():
+    """As many rows of a table as there are."""
+    index = {"fmt": "SENUINT32", "indirect": "index_tensor"}
+    value = {"indirect": "value_tensor", "related": "allocate-Tensor0_hbm"}
+    tensors = [
+        tensor(["mb"], **index),
+        tensor(OUT[0], base=1 << 34, label=1, **value),
+        tensor(OUT[0], base=2 << 34, label=1),
+    ]
+    dims, labels = {"mb": (32, 1), "out": (128, 1)}, [(["mb"], {"mb": 32}), OUT]
+    names = ["KERNEL_IDX", "OUTPUT"]
+    return one("identity", dims, labels, tensors, names=names)
+
+
 def matmul(op, sticks, dims=None, kernel=None):
     """An mb x in by in x out product with the given sticks."""
     dims = dims or {"mb": (8, 1), "out": (64, 1), "in": (128, 1)}
@@ -194,6 +208,14 @@ def cases():
             dims,
             [OUT],
             [tensor(OUT[0], indirect="value_tensor"), tensor(OUT[0], base=1 << 34)],
+        ),
+    )
+    yield (
+        "sdsc_0.json: /0_identity/dscs_/0/identity/scheduleTree_/1/maxDimSizes_: what indices select is not along the sticks [SDSC-TENSOR-C5]",
+        edited(
+            "/0_identity/dscs_/0/identity/scheduleTree_/1/maxDimSizes_",
+            [-1, 1],
+            files=gather(),
         ),
     )
     yield (

@@ -319,6 +319,13 @@ void Rules::checkTensor(unsigned number) {
             "sizes and gaps give no tensor that fits the address space");
   else
     checkAddresses(number, *geometry);
+  // SDSC-TENSOR-C5
+  if (geometry && std::any_of(geometry->dims.begin(), geometry->dims.end(),
+                              [](const TensorDim &dim) {
+                                return dim.isGathered && dim.stick != 1;
+                              }))
+    violate(paths.allocation(number) + "/maxDimSizes_", "SDSC-TENSOR-C5",
+            "what indices select is not along the sticks");
 }
 
 void Rules::checkAddresses(unsigned number, const Geometry &geometry) {

@@ -98,10 +98,14 @@ Describer::collectSteps(const Operand &operand) {
   if (access.laneDim == kStickDim)
     steps.push_back(
         {kNoStride, 1, static_cast<unsigned>(stickDim), access.stickElements});
-  if (operand.gathered)
-    steps.push_back({operand.gatheredStride, operand.gatheredExtent,
-                     static_cast<unsigned>(dimOf(*operand.gathered)), 1,
+  if (operand.gathered) {
+    unsigned dim = dimOf(*operand.gathered);
+    if (dim == labelStick(operand))
+      return refuse() << "an indirect access along the sticks of others to "
+                         "a table with one element per stick";
+    steps.push_back({operand.gatheredStride, operand.gatheredExtent, dim, 1,
                      /*isGathered=*/true});
+  }
   return steps;
 }
 

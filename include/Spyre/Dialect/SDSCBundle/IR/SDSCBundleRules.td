@@ -63,8 +63,8 @@ def SDSCBundle_Dialect : Dialect {
     - SDSC-TENSOR-C3: data structures, allocations and operands refer to each
       other.
     - SDSC-TENSOR-C4: gaps leave a positive extent, and no size overflows.
-    - SDSC-TENSOR-C5: a value accessed indirectly names its index tensor, and
-      both are in device memory.
+    - SDSC-TENSOR-C5: a value accessed indirectly names its index tensor, both
+      are in device memory, and what indices select is not along the sticks.
 
     Addresses:
     - SDSC-ADDRESS-C1: addresses are multiples of 128 inside the seven segments
