@@ -263,6 +263,18 @@ def test_out_and_in_place():
     assert programs.new("many_sizes")["aten.add_.Tensor"] == 1
 
 
+def test_rows_of_a_line():
+    """Each of whole sticks, behind one more."""
+    programs = Programs()
+    for count in (2, 4, 63, 5):
+        line, rows = whole(64 * count + 64), whole(count, 64)
+        found = on_device(line)
+        for x in found, line:
+            x.as_strided((count, 64), (64, 1), 64).copy_(rows.to(x.device))
+        assert_exact(found.cpu(), line, f"{count}")
+    assert programs.new("many_sizes")
+
+
 def test_one_storage_or_two():
     """Calls on one storage have another form than calls on two."""
     for size in (2, 3, 4, 5):

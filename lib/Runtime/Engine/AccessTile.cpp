@@ -422,6 +422,8 @@ std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
 }
 
 std::pair<int64_t, int64_t> TileVal::offsetRange() const {
+  if (numElements == 0)
+    return {0, -1};
   int64_t minOffset = baseOffset, maxOffset = baseOffset;
   for (const Loop &loop : linearLoops) {
     int64_t last = (loop.extent - 1) * loop.memoryStride;

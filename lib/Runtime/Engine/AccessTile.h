@@ -205,8 +205,8 @@ public:
   /// A hash that is equal for tiles at the same addresses. Only after
   /// prepare().
   uint64_t identityKey() const;
-  /// [first, end) bytes of memory around a tile that is not empty. Only after
-  /// prepare().
+  /// [first, end) bytes of memory around the tile; none if it is empty. Only
+  /// after prepare().
   std::pair<int64_t, int64_t> byteRange() const;
   /// [first, end) bytes of host memory around the tile. Only after prepare().
   std::pair<uint8_t *, uint8_t *> hostBytes() const {
@@ -275,7 +275,7 @@ private:
                              int64_t row, bool zeroOutside) const;
   /// Element offset of the first point.
   int64_t firstOffset() const;
-  /// [lowest, highest] element offset of any point.
+  /// [lowest, highest] element offset of any point; {0, -1} if there is none.
   std::pair<int64_t, int64_t> offsetRange() const;
   /// Checks that the tile is inside the view's allocation. Returns an error
   /// message, or "".

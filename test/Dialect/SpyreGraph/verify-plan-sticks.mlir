@@ -21,11 +21,11 @@ func.func @behind(%x: memref<4x256xf16, #l> {spyre_graph.size_map = #columns},
 #line = #spyre_graph.layout<order = [0], SEN169_FP16>
 #rows = affine_map<()[s] -> (s, 128)>
 
-// Rows that vary, of two whole sticks each, in a line.
+// Rows that vary, of two whole sticks each, in a line that begins with one more.
 // CHECK-LABEL: func.func @in_a_line
 func.func @in_a_line(%x: memref<512x128xf16, #l> {spyre_graph.size_map = #rows},
-                     %y: memref<65536xf16, #line> {spyre_graph.size_map = affine_map<()[s] -> (s * 128)>})
+                     %y: memref<65664xf16, #line> {spyre_graph.size_map = affine_map<()[s] -> (s * 128 + 128)>})
     attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 512>]} {
-  spyre_graph.neg ins(%x : memref<512x128xf16, #l>) outs(%y : memref<65536xf16, #line>) {maps = [#id, affine_map<(i, j) -> (i * 128 + j)>], extents = array<i64: 512, 128>, extent_map = #rows, division = #spyre_graph.division<splits = [4, 1], chunks = [128, 128], chunk_map = affine_map<()[s] -> (s ceildiv 4, 128)>>}
+  spyre_graph.neg ins(%x : memref<512x128xf16, #l>) outs(%y : memref<65664xf16, #line>) {maps = [#id, affine_map<(i, j) -> (i * 128 + j + 128)>], extents = array<i64: 512, 128>, extent_map = #rows, division = #spyre_graph.division<splits = [4, 1], chunks = [128, 128], chunk_map = affine_map<()[s] -> (s ceildiv 4, 128)>>}
   return
 }

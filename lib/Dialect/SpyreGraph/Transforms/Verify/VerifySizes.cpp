@@ -520,6 +520,12 @@ private:
     return success();
   }
 
+  /// The coordinate of the first iteration of all loops.
+  AffineExpr getFirst(AffineExpr coordinate, unsigned numLoops) {
+    SmallVector<AffineExpr> zeros(numLoops, number(0));
+    return simplifyAffineExpr(coordinate.replaceDims(zeros), 0, symbols.size());
+  }
+
   /// Cuts between cores fall between the sticks that are written.
   LogicalResult proveSticks(SpyreOpInterface op) {
     AffineMap extentMap = op.getLoopExtentMap();
@@ -536,18 +542,21 @@ private:
         int64_t lanes = getStepsPerStick(layout, shape, tensorDim);
         if (lanes == 1 || !lane.isFunctionOfDim(dim))
           continue;
-        std::optional<int64_t> width = getWidth(op, lane, dim, division);
-        if (width && *width % lanes == 0)
-          continue; // Each iteration has sticks of its own.
         // Behind whole sticks, cuts lie as they do from the first stick on.
-        auto begin = dyn_cast<AffineConstantExpr>(
-            simplifyAffineExpr(lane - getAffineDimExpr(dim, context),
-                               extentMap.getNumResults(), 0));
-        if (!begin || begin.getValue() % lanes != 0)
+        AffineExpr first = getFirst(lane, extentMap.getNumResults());
+        bool isAtStick =
+            isa<AffineConstantExpr>(first) &&
+            cast<AffineConstantExpr>(first).getValue() % lanes == 0;
+        std::optional<int64_t> width =
+            isAtStick ? getWidth(op, lane - first, dim, division)
+                      : std::nullopt;
+        if (!width || (*width != 1 && *width % lanes != 0))
           return op->emitOpError()
                  << "loop dimension " << dim
                  << " varies and is split, but counts along sticks with "
                     "others, or from inside of one";
+        if (*width != 1)
+          continue; // Each iteration has sticks of its own.
         AffineExpr rest = division.getChunkMap().getResult(dim) % lanes;
         if (auto sizes = find({rest - 1}))
           return fail(op,
