@@ -14,8 +14,6 @@
 
 #include <torch/csrc/utils/pybind.h>
 
-#include <algorithm>
-#include <bit>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -73,14 +71,6 @@ struct SizedEagerProgram {
   std::vector<double> numbers;
   bool takesNumbers = false;
 };
-
-/// Whether two programs with these numbers are the same: 0.0 is not -0.0, and a
-/// NaN is itself.
-inline bool areSameNumbers(const std::vector<double> &a,
-                           const std::vector<double> &b) {
-  return std::ranges::equal(a, b, {}, std::bit_cast<int64_t, double>,
-                            std::bit_cast<int64_t, double>);
-}
 
 /// What is known of the calls of one form.
 struct EagerForm {
