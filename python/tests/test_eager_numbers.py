@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch_spyre
 from numerics import assert_exact
+from test_eager_sizes import Programs, on_device, whole
 from torch_spyre import _C
 from torch_spyre.frontend import eager
 
@@ -229,3 +230,14 @@ def test_compiled_functions_refuse_them_too(dynamic):
     assert_exact(run(x, 0.5).cpu(), function(x, 0.5).cpu())
     with pytest.raises(Exception, match="without overflow"):
         run(x, 1e300).cpu()
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_a_program_for_many_sizes_is_for_one_sign_of_zero(zero):
+    _C._forget_eager_programs()
+    programs = Programs()
+    for size in (5, 6, 7):
+        on_device(whole(size)).div(zero)
+    assert programs.new("many_sizes")
+    x = whole(8) + 0.5
+    assert_exact(on_device(x).div(-zero).cpu(), x / -zero, f"{-zero}")

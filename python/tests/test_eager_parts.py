@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch_spyre
 from numerics import assert_exact, poison, poisoned
-from test_eager_sizes import Programs, whole
+from test_eager_sizes import Programs, on_device, whole
 from torch_spyre import _C
 from torch_spyre.frontend import eager
 from torch_spyre.frontend.size_patterns import Sum, find_pattern
@@ -95,3 +95,15 @@ def test_a_size_behind_whole_sticks():
         torch.cumprod(poisoned(x.to("spyre")), -1, out=out)
         assert_exact(out.cpu(), x.cumprod(-1), f"{shape}")
     assert programs.new("many_sizes").get("aten.cumprod.out"), eager.size_refusals()
+
+
+def test_rows_of_a_line():
+    """Each of whole sticks, behind one more."""
+    programs = Programs()
+    for count in (2, 4, 63, 5):
+        line, rows = whole(64 * count + 64), whole(count, 64)
+        found = on_device(line)
+        for x in found, line:
+            x.as_strided((count, 64), (64, 1), 64).copy_(rows.to(x.device))
+        assert_exact(found.cpu(), line, f"{count}")
+    assert programs.new("many_sizes")

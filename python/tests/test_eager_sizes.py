@@ -209,16 +209,6 @@ def test_sizes_and_numbers_vary():
     programs.assert_few()
 
 
-@pytest.mark.parametrize("zero", [0.0, -0.0])
-def test_a_program_for_many_sizes_is_for_one_sign_of_zero(zero):
-    programs = Programs()
-    for size in (5, 6, 7):
-        on_device(whole(size)).div(zero)
-    assert programs.new("many_sizes")
-    x = whole(8) + 0.5
-    assert_exact(on_device(x).div(-zero).cpu(), x / -zero, f"{-zero}")
-
-
 @pytest.mark.parametrize("function", [torch.square, torch.neg, torch.cumsum])
 def test_resized_results_lie_as_on_the_cpu(function):
     x, numbers = whole(3, 5, 70), (0,) * (function is torch.cumsum)
@@ -261,18 +251,6 @@ def test_out_and_in_place():
             torch.add(on_device(x), 1, out=out)
             assert_exact(out.cpu(), x + 1)
     assert programs.new("many_sizes")["aten.add_.Tensor"] == 1
-
-
-def test_rows_of_a_line():
-    """Each of whole sticks, behind one more."""
-    programs = Programs()
-    for count in (2, 4, 63, 5):
-        line, rows = whole(64 * count + 64), whole(count, 64)
-        found = on_device(line)
-        for x in found, line:
-            x.as_strided((count, 64), (64, 1), 64).copy_(rows.to(x.device))
-        assert_exact(found.cpu(), line, f"{count}")
-    assert programs.new("many_sizes")
 
 
 def test_one_storage_or_two():

@@ -18,9 +18,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include <algorithm>
 #include <atomic>
-#include <bit>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -229,14 +227,6 @@ std::shared_ptr<const Entry> compileCall(const c10::OperatorHandle &op,
       return nullptr;
     return EagerProgram::fromPython(answer).at({});
   });
-}
-
-/// Whether two programs with these numbers are the same: 0.0 is not -0.0, and a
-/// NaN is itself.
-bool areSameNumbers(const std::vector<double> &a,
-                    const std::vector<double> &b) {
-  return std::ranges::equal(a, b, {}, std::bit_cast<int64_t, double>,
-                            std::bit_cast<int64_t, double>);
 }
 
 /// Asks Python for a program for many sizes that serves a call and those seen

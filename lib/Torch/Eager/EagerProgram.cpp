@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "EagerProgram.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace py = pybind11;
 
 namespace spyre::pytorch {
@@ -56,6 +59,12 @@ EagerProgram::at(std::vector<int64_t> sizes) const {
     entry->results.push_back(resolve(result, sizes));
   entry->sizes = std::move(sizes);
   return entry;
+}
+
+bool areSameNumbers(const std::vector<double> &a,
+                    const std::vector<double> &b) {
+  return std::ranges::equal(a, b, {}, std::bit_cast<int64_t, double>,
+                            std::bit_cast<int64_t, double>);
 }
 
 } // namespace spyre::pytorch

@@ -72,6 +72,10 @@ struct SizedEagerProgram {
   bool takesNumbers = false;
 };
 
+/// Whether two programs with these numbers are the same: 0.0 is not -0.0, and a
+/// NaN is itself.
+bool areSameNumbers(const std::vector<double> &a, const std::vector<double> &b);
+
 /// What is known of the calls of one form.
 struct EagerForm {
   struct Seen {

@@ -37,9 +37,6 @@ from torch_spyre.frontend.size_classes import (
 #: How often sizes are divided in one program.
 _MOST_CUTS = 8
 
-#: PyTorch's guards are asked about each size of a range of so few.
-_FEW_SIZES = 32
-
 
 class _NotASize(Exception):
     """An expression, or a part of one, that is no size in a program for many sizes."""
@@ -250,9 +247,8 @@ class Binding:
     ) -> None:
         """Narrows the ranges until all sizes are like the call's: of each maximum in
         the metadata the same part is the largest, no dimension becomes empty, no
-        tensor begins before its storage, ``parts`` (fake tensors, where they begin
-        in their storages, and how many elements these have) end in these, and
-        ``guards`` (conditions of PyTorch's) hold at the ends of short ranges.
+        tensor begins before its storage, ``parts`` (fake tensors, their offsets, and
+        how many elements storages have) end in these, and PyTorch's ``guards`` hold.
         """
         for meta, offset, count in parts:
             last = self._expr(offset)
@@ -281,26 +277,18 @@ class Binding:
             self._set_range(number, SizeClass(least, most))
 
     def _keep_guarded(self, guard: Any) -> None:
-        """Takes sizes of one symbol at which a guard does not hold, and which no call
-        has, from the ends of its range: that a size is even, for instance.
+        """Takes sizes of one symbol at which a guard does not hold from the ends of its
+        range: no call has them.
         """
         condition = self._expr(guard)
-        symbols = list(condition.free_symbols)
-        if len(symbols) != 1 or symbols[0] not in self._numbers:
-            return
-        (symbol,) = symbols
-        number = self._numbers[symbol]
-        found = self.classes[number]
-        sizes = range(found.least, found.most + 1, found.step)
-        if not 1 < len(sizes) <= _FEW_SIZES:
-            return
-        held = [
-            n
-            for n in sizes
-            if condition.xreplace({symbol: sympy.Integer(n)}) is not sympy.false
-        ]
-        if self.hints[number] in held:
-            self._keep(number, held[0], held[-1])
+        symbols = condition.free_symbols & self._numbers.keys()
+        if len(symbols) == 1 and condition.free_symbols == symbols:
+            (symbol,) = symbols
+            number = self._numbers[symbol]
+            found = self.classes[number].where(
+                lambda n: condition.xreplace({symbol: sympy.Integer(n)}) != sympy.false
+            )
+            self._keep(number, found.least, found.most)
 
     def _keep_elements(self, size: Any) -> bool:
         """Keeps to sizes at which a dimension is not empty."""

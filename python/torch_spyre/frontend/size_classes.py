@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,9 @@ LEAST = 2
 #: too large for a call would keep intermediates out of LX that then fit.
 FIRST_CLASS = 512
 _CLASS_FACTOR = 8
+
+#: Each size of a range of so few may be looked at.
+_FEW_SIZES = 32
 
 #: A size, or one that depends on symbols.
 Size = Any  # int | _C.SizeExpr
@@ -37,6 +40,14 @@ class SizeClass:
     most: int
     #: Between the sizes, which are multiples of it.
     step: int = 1
+
+    def where(self, holds: Callable[[int], bool]) -> SizeClass:
+        """Without the sizes at the ends where a condition does not hold, if these are
+        few sizes, and it holds for some.
+        """
+        sizes = range(self.least, self.most + 1, self.step)
+        held = [n for n in sizes if holds(n)] if len(sizes) <= _FEW_SIZES else []
+        return SizeClass(held[0], held[-1], self.step) if held else self
 
     def apart_from(self, end: int, size: int) -> SizeClass:
         """That of one end of the range, if a size is that; otherwise without it."""
