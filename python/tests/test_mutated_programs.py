@@ -42,7 +42,7 @@ def parts(path: Path) -> list[str]:
     return [p for p in text.split("// -----") if "func.func" in p]
 
 
-def tests(*folders: str) -> list[Path]:
+def files_in(*folders: str) -> list[Path]:
     found = [p for folder in folders for p in sorted(TESTS.glob(f"{folder}/*.mlir"))]
     assert found
     return found
@@ -50,7 +50,7 @@ def tests(*folders: str) -> list[Path]:
 
 def seeds() -> list[str]:
     """Every program of the tests of KTIR and the runtime."""
-    paths = tests("Dialect/KTIR", "Runtime", "tools/spyre-run")
+    paths = files_in("Dialect/KTIR", "Runtime", "tools/spyre-run")
     return [p for path in paths for p in parts(path)]
 
 
@@ -68,7 +68,7 @@ def options_of(run: str) -> list[str]:
 def pass_tests() -> list[PassTest]:
     """The tests of passes, but for those of errors."""
     found = []
-    for path in tests("Dialect/SpyreGraph", "Conversion/*", "Compiler", "Target/*"):
+    for path in files_in("Dialect/SpyreGraph", "Conversion/*", "Compiler", "Target/*"):
         lines = re.sub(r"\\\n\s*//( RUN:)?", "", path.read_text())
         runs = re.findall(r"// RUN:.*?spyre-opt ([^|>\n]*)", lines)
         options = [words for run in runs if (words := options_of(run))]
