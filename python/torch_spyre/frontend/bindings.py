@@ -265,8 +265,9 @@ class Binding:
             for value in sizes_in(meta):
                 if isinstance(value, SYMBOLIC):
                     self._find_size(self._expr(value))
-        for guard in guards:
-            self._keep_guarded(guard)
+        if any(sizes.are_few for sizes in self.classes):
+            for guard in guards:
+                self._keep_guarded(guard)
         self._may_narrow = False
         # The ranges are known only now.
         for number, dividend, divisor in self._quotients.values():
@@ -277,13 +278,11 @@ class Binding:
             self._set_range(number, SizeClass(least, most))
 
     def _keep_guarded(self, guard: Any) -> None:
-        """Takes sizes of one symbol at which a guard does not hold from the ends of its
-        range: no call has them.
-        """
+        """Drops sizes at the ends of a symbol's range where a guard does not hold."""
         condition = self._expr(guard)
-        symbols = condition.free_symbols & self._numbers.keys()
-        if len(symbols) == 1 and condition.free_symbols == symbols:
-            (symbol,) = symbols
+        free = condition.free_symbols
+        if len(free) == 1 and free <= self._numbers.keys():
+            (symbol,) = free
             number = self._numbers[symbol]
             found = self.classes[number].where(
                 lambda n: condition.xreplace({symbol: sympy.Integer(n)}) != sympy.false

@@ -20,7 +20,7 @@ LEAST = 2
 FIRST_CLASS = 512
 _CLASS_FACTOR = 8
 
-#: Each size of a range of so few may be looked at.
+#: Of so few sizes each may be looked at.
 _FEW_SIZES = 32
 
 #: A size, or one that depends on symbols.
@@ -41,12 +41,18 @@ class SizeClass:
     #: Between the sizes, which are multiples of it.
     step: int = 1
 
+    @property
+    def are_few(self) -> bool:
+        """More than one, and so few that each may be looked at."""
+        return 1 < (self.most - self.least) // self.step + 1 <= _FEW_SIZES
+
     def where(self, holds: Callable[[int], bool]) -> SizeClass:
-        """Without the sizes at the ends where a condition does not hold, if these are
-        few sizes, and it holds for some.
+        """Without the sizes at the ends where a condition does not hold, if they are
+        few, and it holds for some.
         """
-        sizes = range(self.least, self.most + 1, self.step)
-        held = [n for n in sizes if holds(n)] if len(sizes) <= _FEW_SIZES else []
+        if not self.are_few:
+            return self
+        held = [n for n in range(self.least, self.most + 1, self.step) if holds(n)]
         return SizeClass(held[0], held[-1], self.step) if held else self
 
     def apart_from(self, end: int, size: int) -> SizeClass:
