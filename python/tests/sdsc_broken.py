@@ -49,10 +49,11 @@ def gather():
     value = {"indirect": "value_tensor", "related": "allocate-Tensor0_hbm"}
     tensors = [
         tensor(["mb"], **index),
-        tensor(OUT[0], base=1 << 34, label=1, **value),
-        tensor(OUT[0], base=2 << 34, label=1),
+        tensor(["out", "mb"], base=1 << 34, label=1, **value),
+        tensor(["out", "mb"], base=2 << 34, label=1),
     ]
-    dims, labels = {"mb": (32, 1), "out": (128, 1)}, [(["mb"], {"mb": 32}), OUT]
+    dims = {"mb": (32, 1), "out": (128, 1)}
+    labels = [(["mb"], {"mb": 32}), (["out", "mb"], {"out": 64})]
     names = ["KERNEL_IDX", "OUTPUT"]
     return one("identity", dims, labels, tensors, names=names)
 
@@ -211,10 +212,10 @@ def cases():
         ),
     )
     yield (
-        "sdsc_0.json: /0_identity/dscs_/0/identity/scheduleTree_/1/maxDimSizes_: what indices select is not along the sticks [SDSC-TENSOR-C5]",
+        "sdsc_0.json: /0_identity/dscs_/0/identity/scheduleTree_/1/maxDimSizes_: what indices select along the sticks is inside of no other dimension [SDSC-TENSOR-C5]",
         edited(
             "/0_identity/dscs_/0/identity/scheduleTree_/1/maxDimSizes_",
-            [-1, 1],
+            [1, -1],
             files=gather(),
         ),
     )

@@ -277,6 +277,19 @@ void Rules::checkConstants() {
                 sdsc.opFunc() + "', so that results are those of the rest");
 }
 
+/// Whether dimensions lie outside of one that indices select along the sticks:
+/// their strides would count sticks of it.
+static bool selectsInsideAlongSticks(const Geometry &geometry) {
+  auto gathered = std::find_if(
+      geometry.dims.begin(), geometry.dims.end(),
+      [](const TensorDim &dim) { return dim.isGathered && dim.stick != 1; });
+  return gathered != geometry.dims.end() &&
+         std::any_of(gathered + 1, geometry.dims.end(),
+                     [](const TensorDim &dim) {
+                       return dim.scale == Scale::Present && dim.extent > 1;
+                     });
+}
+
 void Rules::checkTensor(unsigned number) {
   const Tensor &tensor = sdsc.tensors[number];
   // SDSC-TENSOR-C2
@@ -320,12 +333,10 @@ void Rules::checkTensor(unsigned number) {
   else
     checkAddresses(number, *geometry);
   // SDSC-TENSOR-C5
-  if (geometry && std::any_of(geometry->dims.begin(), geometry->dims.end(),
-                              [](const TensorDim &dim) {
-                                return dim.isGathered && dim.stick != 1;
-                              }))
+  if (geometry && selectsInsideAlongSticks(*geometry))
     violate(paths.allocation(number) + "/maxDimSizes_", "SDSC-TENSOR-C5",
-            "what indices select is not along the sticks");
+            "what indices select along the sticks is inside of no other "
+            "dimension");
 }
 
 void Rules::checkAddresses(unsigned number, const Geometry &geometry) {

@@ -98,14 +98,10 @@ Describer::collectSteps(const Operand &operand) {
   if (access.laneDim == kStickDim)
     steps.push_back(
         {kNoStride, 1, static_cast<unsigned>(stickDim), access.stickElements});
-  if (operand.gathered) {
-    unsigned dim = dimOf(*operand.gathered);
-    if (dim == labelStick(operand))
-      return refuse() << "an indirect access along the sticks of others to "
-                         "a table with one element per stick";
-    steps.push_back({operand.gatheredStride, operand.gatheredExtent, dim, 1,
+  if (operand.gathered)
+    steps.push_back({operand.gatheredStride, operand.gatheredExtent,
+                     static_cast<unsigned>(dimOf(*operand.gathered)), 1,
                      /*isGathered=*/true});
-  }
   return steps;
 }
 
@@ -191,10 +187,26 @@ LogicalResult Describer::addStep(const Operand &operand,
   return success();
 }
 
+/// What indices select along the label's sticks counts as so many sticks less
+/// for the dimensions outside of it.
+LogicalResult Describer::checkGathered(const Operand &operand,
+                                       ArrayRef<TensorStep> steps) {
+  const auto *gathered = llvm::find_if(
+      steps, [](const TensorStep &step) { return step.isGathered; });
+  if (gathered == steps.end() || gathered->dim != labelStick(operand))
+    return success();
+  if (llvm::any_of(llvm::make_range(gathered + 1, steps.end()),
+                   [](const TensorStep &step) { return step.count > 1; }))
+    return refuse() << "an indirect access along the sticks of others, to a "
+                       "table with one element per stick";
+  return success();
+}
+
 /// Order, scales and gaps of a tensor from its strides.
 LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
   FailureOr<SmallVector<TensorStep>> steps = collectSteps(operand);
-  if (failed(steps) || failed(sortSteps(operand, *steps)))
+  if (failed(steps) || failed(sortSteps(operand, *steps)) ||
+      failed(checkGathered(operand, *steps)))
     return failure();
   for (size_t number = 0; number < steps->size(); ++number)
     if (failed(addStep(operand, *steps, number, tensor)))

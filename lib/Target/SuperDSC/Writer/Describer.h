@@ -86,6 +86,8 @@ private:
   /// Brings them into an order in which each walks over those before it.
   mlir::LogicalResult sortSteps(const Operand &operand,
                                 llvm::SmallVectorImpl<TensorStep> &steps);
+  mlir::LogicalResult checkGathered(const Operand &operand,
+                                    llvm::ArrayRef<TensorStep> steps);
   /// Adds order, scale and gap of one of them.
   mlir::LogicalResult addStep(const Operand &operand,
                               llvm::ArrayRef<TensorStep> steps, size_t number,

@@ -64,7 +64,8 @@ def SDSCBundle_Dialect : Dialect {
       other.
     - SDSC-TENSOR-C4: gaps leave a positive extent, and no size overflows.
     - SDSC-TENSOR-C5: a value accessed indirectly names its index tensor, both
-      are in device memory, and what indices select is not along the sticks.
+      are in device memory, and what indices select along the sticks is inside
+      of no other dimension.
 
     Addresses:
     - SDSC-ADDRESS-C1: addresses are multiples of 128 inside the seven segments
