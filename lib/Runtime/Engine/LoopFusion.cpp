@@ -178,6 +178,12 @@ fuse(const StructuredLoop &a, const StructuredLoop &b, size_t input) {
                         return other.use.slot == operand.use.slot;
                       }) > 1)
       operand.use.dies = false;
+  // Nor one that is an initial value, too: the result would take its place
+  // before it is read.
+  for (LoopOperand &init : result->outputs)
+    for (LoopOperand &operand : result->inputs)
+      if (operand.use.slot == init.use.slot)
+        operand.use.dies = init.use.dies = false;
   result->body = joinBodies(a.body, b.body, a.inputs.size(), input);
   return result;
 }

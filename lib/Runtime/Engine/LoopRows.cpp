@@ -79,14 +79,27 @@ bool RowLoops::add(size_t position, const StructuredLoop &loop) {
       (l.readsOutput[0] || !l.coversOutput[0]))
     return false;
   int row = rowLoopOf(l, l.outputs[0]);
-  if (row < 0 || isRowwise(l.outputs[0].use.slot))
+  const TensorUse &init = l.outputs[0].use;
+  if (row < 0 || isRowwise(init.slot))
+    return false;
+  // A result that takes the place of its initial value does so before the
+  // first row: no loop may read that.
+  auto readsInit = [&](const StructuredLoop &reader) {
+    return std::any_of(
+        reader.inputs.begin(), reader.inputs.end(),
+        [&](const LoopOperand &in) { return in.use.slot == init.slot; });
+  };
+  if (init.dies && (readsInit(l) || std::any_of(loops.begin(), loops.end(),
+                                                [&](const RowLoop &other) {
+                                                  return readsInit(*other.loop);
+                                                })))
     return false;
   for (const LoopOperand &in : l.inputs)
     if (!isRowwise(in.use.slot))
       needed.push_back(in.use.slot);
     else if (rowLoopOf(l, in) != row || !in.startsAtZero())
       return false;
-  needed.push_back(l.outputs[0].use.slot);
+  needed.push_back(init.slot);
   rowwise.push_back(l.results[0]);
   if (position != storeAt) {
     positions.push_back(position);
