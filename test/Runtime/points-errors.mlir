@@ -66,3 +66,18 @@ check.case "points stay inside the view" {
     check.run @outside(%x) : (tensor<12x17xf32>) -> tensor<12x17xf32>
   }
 }
+
+func.func @no_dimensions(%x: index, %n: index) {
+  %v = ktdp.construct_memory_view %x, sizes: [], strides: [] {coordinate_set = affine_set<() : (0 == 0)>, memory_space = #space} : memref<f32>
+  %s = ktdp.construct_access_tile %v[] symbols(%n) {access_tile_set = affine_set<()[s] : (s >= 0)>, access_tile_order = affine_map<() -> ()>} : memref<f32> -> !ktdp.access_tile<index>
+  %d = ktdp.load %s : !ktdp.access_tile<index> -> tensor<f32>
+  return
+}
+
+check.case "whether the only point is one depends on a number" {
+  %x = arith.constant dense<0.0> : tensor<f32>
+  %n = arith.constant 1 : index
+  check.expect_error "the set has no dimensions, and conditions" {
+    check.run @no_dimensions(%x, %n) : (tensor<f32>, index) -> tensor<f32>
+  }
+}

@@ -51,7 +51,8 @@ private:
   std::vector<size_t> positions; ///< of the loops but the store's
   std::vector<RowLoop> loops;    ///< with it
   std::vector<int> rowwise;      ///< slots of tiles whose rows they share
-  std::vector<int> needed;       ///< slots of other tiles that they read
+  std::vector<int> read;         ///< slots of other tiles that they read
+  std::vector<int> needed;       ///< those, and of their initial values
 };
 } // namespace
 
@@ -82,23 +83,15 @@ bool RowLoops::add(size_t position, const StructuredLoop &loop) {
   const TensorUse &init = l.outputs[0].use;
   if (row < 0 || isRowwise(init.slot))
     return false;
-  // A result that takes the place of its initial value does so before the
-  // first row: no loop may read that.
-  auto readsInit = [&](const StructuredLoop &reader) {
-    return std::any_of(
-        reader.inputs.begin(), reader.inputs.end(),
-        [&](const LoopOperand &in) { return in.use.slot == init.slot; });
-  };
-  if (init.dies && (readsInit(l) || std::any_of(loops.begin(), loops.end(),
-                                                [&](const RowLoop &other) {
-                                                  return readsInit(*other.loop);
-                                                })))
-    return false;
   for (const LoopOperand &in : l.inputs)
     if (!isRowwise(in.use.slot))
-      needed.push_back(in.use.slot);
+      read.push_back(in.use.slot);
     else if (rowLoopOf(l, in) != row || !in.startsAtZero())
       return false;
+  // A result takes the place of an initial value before the first row.
+  if (init.dies && std::find(read.begin(), read.end(), init.slot) != read.end())
+    return false;
+  needed.insert(needed.end(), read.begin(), read.end());
   needed.push_back(init.slot);
   rowwise.push_back(l.results[0]);
   if (position != storeAt) {

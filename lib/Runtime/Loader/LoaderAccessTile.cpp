@@ -112,6 +112,9 @@ LogicalResult FunctionLoader::AccessTileLoader::loadPoints() {
 /// d of the set.
 LogicalResult FunctionLoader::AccessTileLoader::loadPointSet(IntegerSet set,
                                                              AffineMap order) {
+  if (set.getNumDims() == 0)
+    return op->emitError("the set has no dimensions, and conditions: ")
+           << IntegerSetAttr::get(set);
   plan.isEnumerated = true;
   plan.pointSet = loader.makePointSet(op, set);
   if (!plan.pointSet)
