@@ -102,3 +102,36 @@ check.case "a scatter changes the rows that it names" {
   %behind = check.generate affine_map<(r, c) -> (r * 128 + c + 5120)> : tensor<24x128xf32>
   check.expect_eq %c, %behind : tensor<24x128xf32>
 }
+
+#space_of_two = #ktdp.memory_space<global>
+#lx_of_two = #ktdp.memory_space<ct_local>
+#s1_of_two = affine_set<(r) : (r >= 0, -r + 7 >= 0)>
+#id_of_two = affine_map<(r) -> (r)>
+#all_of_two = affine_set<(a, b) : (a >= 0, -a + 15 >= 0, b >= 0, -b + 15 >= 0)>
+
+func.func @two_memories(%x: index, %i: index, %j: index, %y: index) attributes {grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %v = ktdp.construct_memory_view %x, sizes: [16, 16], strides: [16, 1] {coordinate_set = #all_of_two, memory_space = #space_of_two} : memref<16x16xf32>
+  %wi = ktdp.construct_memory_view %i, sizes: [8], strides: [1] {coordinate_set = #s1_of_two, memory_space = #space_of_two} : memref<8xi32>
+  %wj = ktdp.construct_memory_view %j, sizes: [8], strides: [1] {coordinate_set = #s1_of_two, memory_space = #space_of_two} : memref<8xi32>
+  %lj = ktdp.construct_memory_view %c0, sizes: [8], strides: [1] {coordinate_set = #s1_of_two, memory_space = #lx_of_two} : memref<8xi32>
+  %a = ktdp.construct_access_tile %wj[%c0] {access_tile_set = #s1_of_two, access_tile_order = #id_of_two} : memref<8xi32> -> !ktdp.access_tile<8xindex>
+  %b = ktdp.construct_access_tile %lj[%c0] {access_tile_set = #s1_of_two, access_tile_order = #id_of_two} : memref<8xi32> -> !ktdp.access_tile<8xindex>
+  %dj = ktdp.load %a : !ktdp.access_tile<8xindex> -> tensor<8xi32>
+  ktdp.store %dj, %b : tensor<8xi32>, !ktdp.access_tile<8xindex>
+  %t = ktdp.construct_indirect_access_tile intermediate_variables(%r) %v[ind(%lj[%r]), ind(%wi[%r])] {
+    variables_space_set = #s1_of_two, variables_space_order = #id_of_two} : memref<16x16xf32>, memref<8xi32>, memref<8xi32> -> !ktdp.access_tile<8xindex>
+  %d = ktdp.load %t : !ktdp.access_tile<8xindex> -> tensor<8xf32>
+  %wy = ktdp.construct_memory_view %y, sizes: [8], strides: [1] {coordinate_set = #s1_of_two, memory_space = #space_of_two} : memref<8xf32>
+  %o = ktdp.construct_access_tile %wy[%c0] {access_tile_set = #s1_of_two, access_tile_order = #id_of_two} : memref<8xf32> -> !ktdp.access_tile<8xindex>
+  ktdp.store %d, %o : tensor<8xf32>, !ktdp.access_tile<8xindex>
+  return
+}
+check.case "one index is in LX, and one in device memory" {
+  %x = check.generate affine_map<(r, c) -> (r * 16 + c)> : tensor<16x16xf32>
+  %i = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : tensor<8xi32>
+  %j = arith.constant dense<[7, 6, 5, 4, 3, 2, 1, 0]> : tensor<8xi32>
+  %y = arith.constant dense<0.0> : tensor<8xf32>
+  %r:4 = check.run @two_memories(%x, %i, %j, %y) : (tensor<16x16xf32>, tensor<8xi32>, tensor<8xi32>, tensor<8xf32>) -> (tensor<16x16xf32>, tensor<8xi32>, tensor<8xi32>, tensor<8xf32>)
+  check.expect_eq %r#3, dense<[112.0, 97.0, 82.0, 67.0, 52.0, 37.0, 22.0, 7.0]> : tensor<8xf32>
+}

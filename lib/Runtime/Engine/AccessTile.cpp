@@ -365,7 +365,7 @@ std::string TileVal::addIndirectDim(int d, GroupState &state,
              std::to_string(index.byteAddress + low) +
              " is outside allocated memory";
     state.indexBytes.push_back(
-        {index.byteAddress + low, index.byteAddress + high - 1});
+        {dim.indexView, index.byteAddress + low, index.byteAddress + high - 1});
     int64_t position = row * rows.length + start;
     int64_t *t = state.table.data() + position;
     start += steps;

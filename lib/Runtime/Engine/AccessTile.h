@@ -196,8 +196,12 @@ public:
   void
   visitDistributed(const std::vector<const ViewVal *> &partitions, bool isStore,
                    const std::function<void(size_t, int64_t)> &visit) const;
-  /// [first, last] bytes of index memory that were read.
-  std::vector<std::pair<int64_t, int64_t>> indexRanges() const;
+  /// Bytes that were read of the view of an index.
+  struct IndexBytes {
+    int view; ///< in indexViews
+    int64_t first, last;
+  };
+  std::vector<IndexBytes> indexRanges() const;
 
   /// A hash that is equal for tiles with the same relative addresses, and the
   /// same start modulo a stick. Only after prepare().
@@ -227,8 +231,7 @@ private:
     std::vector<int> rowStart;  ///< per row of the group, into runs
     std::vector<int64_t> table; ///< element offset per point of the group
     std::vector<std::pair<int64_t, int64_t>> range; ///< per `direct` entry
-    /// [first, last] bytes of index memory read, for counting sticks.
-    std::vector<std::pair<int64_t, int64_t>> indexBytes;
+    std::vector<IndexBytes> indexBytes;
   };
   struct Piece {
     int64_t value, slope, length;

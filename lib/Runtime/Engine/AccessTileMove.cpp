@@ -210,8 +210,8 @@ void TileVal::visitElements(const std::function<void(int64_t)> &visit) const {
   });
 }
 
-std::vector<std::pair<int64_t, int64_t>> TileVal::indexRanges() const {
-  std::vector<std::pair<int64_t, int64_t>> ranges;
+std::vector<TileVal::IndexBytes> TileVal::indexRanges() const {
+  std::vector<IndexBytes> ranges;
   for (const GroupState &state : states)
     ranges.insert(ranges.end(), state.indexBytes.begin(),
                   state.indexBytes.end());
@@ -579,6 +579,6 @@ void TileVal::appendSticks(
     }
   });
   for (const GroupState &state : states)
-    for (auto [first, last] : state.indexBytes)
+    for (auto [view, first, last] : state.indexBytes)
       indices.push_back({first / stick, last / stick});
 }

@@ -171,8 +171,8 @@ std::string TileVal::coordinateOf(int64_t number, int64_t *coordinate,
       return "index access at byte address " +
              std::to_string(index.byteAddress + byte) +
              " is outside allocated memory";
-    state.indexBytes.push_back(
-        {index.byteAddress + byte, index.byteAddress + byte + size - 1});
+    state.indexBytes.push_back({dim.indexView, index.byteAddress + byte,
+                                index.byteAddress + byte + size - 1});
     coordinate[d] = hasData ? readIndex(index.base + byte, size)
                             : spreadIndex(number, low[d], high[d]);
   }

@@ -34,7 +34,7 @@ uint64_t TileVal::shapeKey() const {
       for (int64_t offset : state.table)
         hash = mix(hash, offset - origin);
     }
-    for (auto [low, high] : state.indexBytes)
+    for (auto [view, low, high] : state.indexBytes)
       hash = mix(mix(hash, low), high);
   }
   int64_t address = view.byteAddress + first * deviceSize(view.elem);

@@ -182,11 +182,14 @@ void MemoryCheck::access(Core &core, int location, const TileVal &tile,
                          bool isStore) {
   if (tile.numElements == 0)
     return;
-  if (!tile.indexViews.empty()) {
-    const ViewVal &view = *tile.indexViews.front();
+  const std::vector<TileVal::IndexBytes> indices = tile.indexRanges();
+  for (size_t i = 0; i < tile.indexViews.size(); ++i) {
+    const ViewVal &view = *tile.indexViews[i];
     uint32_t record = addRecord(core, location, view);
-    for (auto [first, last] : tile.indexRanges())
-      touch(core, record, spaceOf(core, view), first, last - first + 1, false);
+    for (const TileVal::IndexBytes &bytes : indices)
+      if (bytes.view == int(i))
+        touch(core, record, spaceOf(core, view), bytes.first,
+              bytes.last - bytes.first + 1, false);
   }
   uint32_t record = addRecord(core, location, tile.view);
   int64_t space = spaceOf(core, tile.view);
