@@ -200,10 +200,14 @@ void KernelBuilder::emitSizes() {
             builder.getContext(), place.layout.getDeviceSize(place.shape)));
     SmallVector<OpFoldResult> &strides = viewStrides.emplace_back(
         getAsIndexOpFoldResult(builder.getContext(), place.strides));
-    if (!place.sizeMap)
-      continue;
     SmallVector<::spyre::DeviceDim> dims =
         place.layout.getDeviceDims(place.shape);
+    if (place.numRowsMap)
+      for (auto [size, dim] : llvm::zip_equal(sizes, dims))
+        if (dim.hostDim == indirect->dim)
+          size = getSize(place.numRowsMap.getResult(0));
+    if (!place.sizeMap)
+      continue;
     OpFoldResult stride = builder.getIndexAttr(1);
     for (size_t number = dims.size(); number-- > 0;) {
       const ::spyre::DeviceDim &dim = dims[number];

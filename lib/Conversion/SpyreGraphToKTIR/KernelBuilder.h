@@ -24,6 +24,9 @@ struct OperandStorage {
   /// functions of the function's symbols, from which the strides follow. Null
   /// for others.
   AffineMap sizeMap;
+  /// Of another one from which indices select rows: how many there are, if that
+  /// varies. Null for others.
+  AffineMap numRowsMap;
   bool isInLX = false;
   /// Parameter of the kernel that holds the element index of its start.
   unsigned parameter = 0;

@@ -378,14 +378,17 @@ static Attribute getKernelKey(SpyreOpInterface op,
       op->getName().getIdentifier(),
       replacer.replace(attributes.getDictionary(context)), op->getLoc()};
   for (auto [operand, place] : llvm::zip(op->getOperands(), storage)) {
-    AffineMap sizes = place.sizeMap ? renumber(place.sizeMap) : AffineMap();
+    auto mapOrUnit = [&](AffineMap map) {
+      return map ? Attribute(AffineMapAttr::get(renumber(map)))
+                 : Attribute(b.getUnitAttr());
+    };
     key.push_back(b.getArrayAttr(
         {TypeAttr::get(operand.getType()),
          b.getDenseI64ArrayAttr({place.parameter, place.isInLX}),
          b.getDenseI64ArrayAttr(place.shape),
          b.getDenseI64ArrayAttr(place.wholeShape),
-         b.getDenseI64ArrayAttr(place.strides),
-         sizes ? AffineMapAttr::get(sizes) : Attribute(b.getUnitAttr())}));
+         b.getDenseI64ArrayAttr(place.strides), mapOrUnit(place.sizeMap),
+         mapOrUnit(place.numRowsMap)}));
   }
   return b.getArrayAttr(key);
 }
@@ -423,6 +426,15 @@ LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
     storage.push_back(*place);
   }
 
+  // At smaller sizes, rows behind the last one are no rows.
+  if (std::optional<IndirectAccess> indirect = op.getIndirectAccess()) {
+    OperandStorage &table = storage[indirect->operand];
+    if (!table.sizeMap)
+      table.numRowsMap = makeSizeMap(
+          getSizes(op->getOperand(indirect->operand))[indirect->dim],
+          symbolValues.size(), builder.getContext());
+  }
+
   AffineMap extentMap = op.getLoopExtentMap();
   std::optional<InitOffset> offset = op.getInitOffset();
   SmallVector<unsigned> used;
@@ -434,7 +446,7 @@ LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
         !(offset && offset->expr.isFunctionOfSymbol(symbol)) &&
         !uses(op.getAccessDivision(0).getChunkMap()) &&
         llvm::none_of(storage, [&](const OperandStorage &place) {
-          return uses(place.sizeMap);
+          return uses(place.sizeMap) || uses(place.numRowsMap);
         }))
       continue;
     used.push_back(symbol);
