@@ -105,11 +105,13 @@ def collectives(rank, size):
     mine = torch.empty_like(x)
     dist.scatter(mine, targets, 0)
     assert torch.equal(mine.cpu(), x.cpu())
-    if rank == 0:
-        dist.send(x, 1)
-    elif rank == 1:
-        dist.recv(mine, 0)
-        assert torch.equal(mine.cpu(), rounded(values(0)))
+    for source in (0, None):
+        if rank == 0:
+            dist.send(x, 1)
+        elif rank == 1:
+            mine.zero_()
+            assert dist.recv(mine, source) == 0
+            assert torch.equal(mine.cpu(), rounded(values(0)))
     work = dist.all_reduce(x.t(), async_op=True)
     work.wait()
     assert work.is_completed() and work.is_success()

@@ -12,7 +12,7 @@ on a thread of the group; ``async_op=True`` gives a work object to wait for.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -35,7 +35,9 @@ BLOCK_BYTES = 1 << 18
 class _Work(dist._Work):
     """A collective under way."""
 
-    def __init__(self, future: Future, result: Any) -> None:
+    def __init__(
+        self, future: Future, result: Any, sources: Sequence[int] = ()
+    ) -> None:
         super().__init__()
         self._future = future
         self._torch_future: TorchFuture = TorchFuture()
@@ -48,6 +50,11 @@ class _Work(dist._Work):
                 self._torch_future.set_exception(error)
 
         future.add_done_callback(finish)
+        self._sources = sources
+
+    def _source_rank(self) -> int:
+        self.wait()
+        return self._sources[-1] if self._sources else super()._source_rank()
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         seconds = timeout.total_seconds() if timeout else 0
@@ -119,15 +126,20 @@ class SpyreCCL(dist.ProcessGroup):
     # --- on the group's thread ---------------------------------------------------
 
     def _submit(
-        self, work: Callable[[], None], result: Any, messages: bool = False
+        self,
+        work: Callable[[], None],
+        result: Any,
+        messages: bool = False,
+        sources: Sequence[int] = (),
     ) -> _Work:
+        """``sources``: whose messages it has received, once done."""
         pool = self._messages if messages else self._thread
 
         def run() -> None:
             with torch.no_grad():
                 work()
 
-        return _Work(pool.submit(run), result)
+        return _Work(pool.submit(run), result, sources)
 
     def _gather(self, tensor: Tensor) -> list[Tensor]:
         parts = [torch.empty_like(tensor) for _ in range(self._size)]
@@ -479,13 +491,17 @@ class SpyreCCL(dist.ProcessGroup):
         return self._submit(work, tensors, messages=True)
 
     def recv_anysource(self, tensors: list[Tensor], tag: int) -> _Work:
+        sources: list[int] = []
+
         def work() -> None:
             for tensor in tensors:
                 host = buffer(tensor)
-                self._gloo.recv_anysource([host], tag + 1).wait()
+                received = self._gloo.recv_anysource([host], tag + 1)
+                received.wait()
+                sources.append(received._source_rank())
                 tensor.copy_(host)
 
-        return self._submit(work, tensors, messages=True)
+        return self._submit(work, tensors, messages=True, sources=sources)
 
     # Names that torch.distributed and c10d's C++ callers use for the same.
     all_gather_single = _allgather_base
