@@ -92,8 +92,11 @@ static void addElementwise(ATenTable &table) {
 
 static Value lowerSoftmaxBackward(ATenCall &c) {
   Value gradient = c.tensor("grad_output"), output = c.tensor("output");
-  if (rankOf(output) == 0)
-    return c.full(c.type(), c.imm(0.0));
+  if (rankOf(output) == 0) {
+    Value dot = c.pointwise<MulOp>(c.type(), {gradient, output});
+    Value rest = c.pointwise<SubOp>(c.type(), {gradient, dot});
+    return c.pointwise<MulOp>(c.type(), {rest, output});
+  }
   int64_t dim = c.dim("dim", rankOf(output));
   Value dot =
       buildSumProducts(c, gradient, output, dim, keptType(c, output, dim));
@@ -103,8 +106,11 @@ static Value lowerSoftmaxBackward(ATenCall &c) {
 
 static Value lowerLogSoftmaxBackward(ATenCall &c) {
   Value gradient = c.tensor("grad_output"), output = c.tensor("output");
-  if (rankOf(output) == 0)
-    return c.full(c.type(), c.imm(0.0));
+  if (rankOf(output) == 0) {
+    Value probability = c.pointwise<ExpOp>(c.type(), {output});
+    Value part = c.pointwise<MulOp>(c.type(), {probability, gradient});
+    return c.pointwise<SubOp>(c.type(), {gradient, part});
+  }
   int64_t dim = c.dim("dim", rankOf(output));
   Value sum = buildSum(c, gradient, dim, keptType(c, output, dim));
   Value probability = c.pointwise<ExpOp>(typeOf(output), {output});

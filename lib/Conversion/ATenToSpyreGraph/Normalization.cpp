@@ -15,10 +15,13 @@ static Value lowerSoftmax(ATenCall &c, bool log) {
   c.require(isa<FloatType>(elementOf(self)) ||
                 isa<FloatType>(c.type().getElementType()),
             "softmax of integers is not supported");
-  if (rankOf(self) == 0)
-    return c.full(c.type(), c.imm(log ? 0.0 : 1.0));
   if (!isa<FloatType>(elementOf(self)))
     self = c.cast(self, c.type().getElementType());
+  if (rankOf(self) == 0) {
+    // 0, unless it is not finite.
+    Value less = c.pointwise<SubOp>(c.type(), {self, self});
+    return log ? less : c.pointwise<ExpOp>(c.type(), {less});
+  }
   return SoftmaxOp::create(c.b, c.loc, c.type(), self,
                            c.dim("dim", rankOf(self)), log);
 }

@@ -156,8 +156,11 @@ static std::pair<Value, Value> lowerVariance(ATenCall &c,
   double correction = c.number("correction", 1.0);
   auto type = RankedTensorType::get(shape, f32);
   if (rankOf(self) == 0) {
-    // One element: 0 without correction, else 0 x infinity.
-    return {c.full(type, c.imm(0.0 * getScale(1, correction))), mean};
+    // 0 without correction, else 0 x infinity, unless it is not finite.
+    Value distance = c.pointwise<SubOp>(type, {c.cast(self, f32), mean});
+    Value square = c.pointwise<MulOp>(type, {distance, distance});
+    return {c.pointwise<MulOp>(type, {square, c.imm(getScale(1, correction))}),
+            mean};
   }
   return {sumSquares(c, {self, mean}, dims, type, correction), mean};
 }

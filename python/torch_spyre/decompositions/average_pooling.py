@@ -166,6 +166,8 @@ def _adaptive_average_pool(count: int) -> Callable:
         ]
         if not all(isinstance(n, int) and n <= _MAX_ADAPTIVE for _, n in dims):
             return NotImplemented
+        if 0 in out:
+            return x.new_empty((*x.shape[:first], *out))
         result = x.float()
         for dim, n in dims:
             if n > 1 and isinstance(x.shape[dim], torch.SymInt):

@@ -87,7 +87,8 @@ def _asinh(x: Tensor) -> Tensor:
 def _acosh(x: Tensor) -> Tensor:
     t = x - 1.0
     near = (t + (t * (t + 2.0)).sqrt()).log1p()
-    return torch.where(x > 1e9, x.log() + math.log(2.0), near)
+    result = torch.where(x > 1e9, x.log() + math.log(2.0), near)
+    return torch.where(x < 1.0, math.nan, result)
 
 
 def _atanh(x: Tensor) -> Tensor:
@@ -318,10 +319,10 @@ def _addbmm(
     x: Tensor, first: Tensor, second: Tensor, beta: Any = 1, alpha: Any = 1
 ) -> Tensor:
     """One product: what is summed over the batch is more to sum over."""
-    rows = first.transpose(0, 1).reshape(first.shape[1], -1)
-    return torch.addmm(
-        x, rows, second.reshape(-1, second.shape[2]), beta=beta, alpha=alpha
-    )
+    size = first.shape[0] * first.shape[2]
+    rows = first.transpose(0, 1).reshape(first.shape[1], size)
+    columns = second.reshape(size, second.shape[2])
+    return torch.addmm(x, rows, columns, beta=beta, alpha=alpha)
 
 
 def _scan(x: Tensor, dim: int, combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:

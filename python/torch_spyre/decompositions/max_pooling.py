@@ -138,7 +138,7 @@ def _adaptive(count: int) -> Callable:
         in other rows, the first row counts.
         """
         size = x.shape[-count:]
-        if 0 in x.shape[:-count]:
+        if 0 in x.shape[:-count] or 0 in out:
             return _maxima_of_none(x, (*x.shape[:-count], *out))
         if max(out) > _MOST_WINDOWS or x.numel() == 0:
             return NotImplemented

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that are none, and results without elements, as on the CPU."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from numerics import compiled
+
+NAN, INFINITY = math.nan, math.inf
+#: Of a tensor without dimensions.
+OF_ONE = {
+    "softmax": lambda x: torch.softmax(x, 0),
+    "log_softmax": lambda x: torch.log_softmax(x, 0),
+    "var": torch.var,
+    "var without correction": lambda x: torch.var(x, correction=0),
+    "std": lambda x: torch.std(x, correction=0),
+    "var_mean": lambda x: torch.var_mean(x, correction=0)[0],
+}
+
+
+def assert_same(actual, expected):
+    torch.testing.assert_close(actual.cpu(), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_one_number(name):
+    function = OF_ONE[name]
+    for value in (NAN, INFINITY, -INFINITY, 2.5, 0.0):
+        x = torch.tensor(value)
+        for run in function, compiled(function):
+            assert_same(run(x.to("spyre")), function(x))
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_gradients_of_one_number(name):
+    for value in (1.0, NAN):
+        for scale in (1.0, NAN, INFINITY):
+            gradients = []
+            for device in ("cpu", "spyre"):
+                x = torch.tensor(value).to(device).requires_grad_()
+                gradients += torch.autograd.grad(OF_ONE[name](x) * scale, x)
+            assert_same(gradients[1], gradients[0])
+
+
+def test_acosh_below_one():
+    x = torch.tensor([-3.4e38, -1e20, -1e10, -1e8, -3e5, -1e4, -1, 0, 0.99, 1, 2, NAN])
+    for run in torch.acosh, compiled(torch.acosh):
+        assert_same(run(x.to("spyre")), torch.acosh(x))
+
+
+IMAGES = (2, 3, 5, 5)
+EMPTY = {
+    "average": (lambda x: F.adaptive_avg_pool2d(x, (0, 3)), [IMAGES]),
+    "average of volumes": (lambda x: F.adaptive_avg_pool3d(x, (3, 0, 1)), [IMAGES]),
+    "maximum": (lambda x: F.adaptive_max_pool2d(x, (0, 3)), [IMAGES]),
+    "no rows": (torch.addbmm, [(0, 3), (4, 0, 2), (4, 2, 3)]),
+    "no columns": (torch.addbmm, [(3, 0), (4, 3, 2), (4, 2, 0)]),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_results_without_elements(name):
+    function, shapes = EMPTY[name]
+    tensors = [torch.randn(shape) for shape in shapes]
+    expected = function(*tensors)
+    assert expected.numel() == 0
+    for run in function, compiled(function):
+        assert_same(run(*(t.to("spyre") for t in tensors)), expected)
