@@ -172,6 +172,14 @@ def test_unique(shape, dtype):
         check_exact(torch.unique_consecutive, x, dim=dim, **flags)
 
 
+@pytest.mark.parametrize("count", [16385, 40000])
+def test_unique_of_more_than_are_sorted_at_once(count):
+    x = torch.randint(-500, 500, (count,))
+    flags = {"return_inverse": True, "return_counts": True}
+    check_exact(torch.unique, x.float(), **flags)
+    check_exact(torch.unique, x[:, None].repeat(1, 2), dim=0, **flags)
+
+
 def test_every_nan_is_unique():
     x = torch.tensor([1.0, math.nan, 1.0, math.nan])
     check_exact(torch.unique, x, return_counts=True)

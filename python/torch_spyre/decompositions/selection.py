@@ -14,7 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_spyre.decompositions.ordering import search, starts_run
+from torch_spyre.decompositions.ordering import (
+    MOST_SORTED,
+    search,
+    sort,
+    starts_run,
+)
 
 aten = torch.ops.aten
 
@@ -141,7 +146,12 @@ def _sort_rows(rows: Tensor) -> Tensor:
     order = torch.arange(rows.shape[0], device=rows.device)
     for column in reversed(range(rows.shape[1])):
         keys = rows[:, column].index_select(0, order)
-        order = order.index_select(0, torch.sort(keys, stable=True).indices)
+        if keys.shape[0] > MOST_SORTED:
+            # Nobody takes operators inside of this program apart.
+            _, places = sort(keys, True)
+        else:
+            places = torch.sort(keys, stable=True).indices
+        order = order.index_select(0, places)
     return order
 
 
