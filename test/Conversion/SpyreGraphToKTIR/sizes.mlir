@@ -175,3 +175,26 @@ func.func @main(%x: memref<256x256xf16, #l> {spyre_graph.name = "x", spyre_graph
   spyre_graph.sum ins(%y : memref<256x128xf16, #l>) outs(%z : memref<128xf16, #v>) {dims = array<i64: 0>, maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>], extents = array<i64: 256, 128>, extent_map = #rows, division = #sums}
   return
 }
+
+// -----
+
+#line = #spyre_graph.layout<order = [0], IEEE_FP32>
+#rows = #spyre_graph.layout<order = [0], sparse, IEEE_FP32>
+#index = #spyre_graph.layout<order = [0], IEEE_INT32>
+#id = affine_map<(i) -> (i)>
+#all = affine_map<()[s] -> (s)>
+
+// An index selects from as many rows as there are in the run, not from all for which
+// there is room.
+// CHECK-LABEL: func.func private @k1_gather
+// CHECK-SAME: (%[[TABLE:[a-z0-9]*]]: index, %{{[a-z0-9]*}}: index, %{{[a-z0-9]*}}: index, %[[S:[a-z0-9]*]]: index)
+// CHECK: ktdp.construct_memory_view %[[TABLE]], sizes: [1, %[[S]], 32], strides: [16384, 32, 1]
+func.func @select(%x: memref<512xf32, #line> {spyre_graph.size_map = #all},
+                  %i: memref<1xi64, #index>, %y: memref<1xf32, #line>)
+    attributes {spyre_graph.pool_size = 65536 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 512>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<512xf32, #rows>
+  spyre_graph.restickify ins(%x : memref<512xf32, #line>) outs(%a : memref<512xf32, #rows>) {maps = [#id, #id], extents = array<i64: 512>, extent_map = #all, division = #spyre_graph.division<splits = [1], chunks = [512], chunk_map = #all>}
+  spyre_graph.gather ins(%a, %i : memref<512xf32, #rows>, memref<1xi64, #index>) outs(%y : memref<1xf32, #line>) {axis = 0 : i64, maps = [affine_map<(i) -> (0)>, #id, #id], extents = array<i64: 1>, division = #spyre_graph.division<splits = [1], chunks = [1]>}
+  return
+}
