@@ -220,6 +220,22 @@ def test_segment_reduce(reduction, initial):
         near(native(slopes, x, lengths)[0], slopes(x, lengths)[0], 18)
 
 
+@pytest.mark.parametrize("reduction", ["sum", "mean", "max", "min", "prod"])
+def test_segments_of_a_part(reduction):
+    """What is before the first offset, and behind the last one, is in none."""
+    x = torch.arange(24.0).view(2, 12) % 5 + 1
+    offsets = torch.tensor([[1, 3, 6, 12], [2, 4, 6, 9]])
+
+    def reduce(x, offsets):
+        return torch.segment_reduce(x, reduction, offsets=offsets, axis=1)
+
+    def slopes(x, offsets):
+        return gradients(lambda t: reduce(t, offsets), x)
+
+    near(native(reduce, x, offsets), reduce(x, offsets), 20)
+    near(native(slopes, x, offsets)[0], slopes(x, offsets)[0], 18)
+
+
 def test_random_operators():
     torch.manual_seed(3)
     weights = torch.tensor([0.0, 1.0, 2.0, 0.0, 5.0])

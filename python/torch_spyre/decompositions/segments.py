@@ -196,11 +196,16 @@ def _lengths_of(lengths: Tensor | None, offsets: Tensor | None) -> Tensor | None
     return lengths
 
 
-def _segment_of_each(lengths: Tensor, size: int) -> Tensor:
-    """``[..., size]``: the segment of each element, of lengths ``[..., B]``."""
-    ends = lengths.to(torch.int64).cumsum(-1)
-    numbers = torch.arange(size, device=lengths.device)
-    return search(ends, numbers.expand(*ends.shape[:-1], size).contiguous(), right=True)
+def _segment_of_each(lengths: Tensor, offsets: Tensor | None, size: int) -> Tensor:
+    """``[..., size]``: the segment of each element, of lengths ``[..., B]``; B for what
+    is behind all, or before the first of ``offsets``.
+    """
+    ends = lengths.to(torch.int64).cumsum(-1) if offsets is None else offsets[..., 1:]
+    numbers = torch.arange(size, device=lengths.device).expand(*ends.shape[:-1], size)
+    found = search(ends.contiguous(), numbers.contiguous(), right=True)
+    if offsets is None:
+        return found
+    return torch.where(numbers < offsets[..., :1], lengths.shape[-1], found)
 
 
 def _along(index: Tensor, shape: Any, axis: int) -> Tensor:
@@ -219,12 +224,12 @@ def segment_reduce(
     unsafe: bool = False,
     initial: Any = None,
 ) -> Tensor:
-    """``aten.segment_reduce``; what is behind all segments is in none."""
+    """``aten.segment_reduce``; what is before or behind all segments is in none."""
     lengths = _lengths_of(lengths, offsets)
     if lengths is None or indices is not None:
         return NotImplemented
     size, count = data.shape[axis], lengths.shape[-1]
-    segment = _along(_segment_of_each(lengths, size), data.shape, axis)
+    segment = _along(_segment_of_each(lengths, offsets, size), data.shape, axis)
     shape = [*data.shape[:axis], count + 1, *data.shape[axis + 1 :]]
     name, start = _REDUCTIONS[reduce]
     start = start if initial is None else float(initial)
@@ -255,7 +260,7 @@ def segment_reduce_backward(
     if lengths is None:
         return NotImplemented
     size = data.shape[axis]
-    numbers = _segment_of_each(lengths, size)
+    numbers = _segment_of_each(lengths, offsets, size)
     count = lengths.shape[-1]
     is_inside = _along(numbers < count, data.shape, axis)
     segment = _along(numbers.clamp(max=max(count - 1, 0)), data.shape, axis)
@@ -272,6 +277,7 @@ def segment_reduce_backward(
         shares = shares.scatter_add(axis, segment, (equal & is_inside).float())
         own = torch.where(equal, own / shares.gather(axis, segment).clamp(min=1.0), 0.0)
     elif reduce == "prod":
+        wide = torch.where(is_inside, wide, 1.0)
         own = own * _product_of_others(wide, segment, gradient.shape, axis, initial)
     return torch.where(is_inside, own, 0.0).to(data.dtype)
 
