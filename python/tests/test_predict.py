@@ -328,6 +328,10 @@ def test_prefill_and_decode_of_a_whole_model(batch, prompt, context):
         (["--model=no_such_module:f"], "no_such_module:f: "),
         (["--model=json:loads_not"], "json:loads_not: "),
         (["--model=own:stack", "--what-if=wings=2"], "wings: the device has no"),
+        (
+            ["--model=torch.nn:Identity"],
+            "torch.nn:Identity: nothing of it runs on the card in prefill",
+        ),
         (["--model=own:stack", "--device=list.json"], "list.json: expected an object"),
         (
             ["--model=twice.json"],

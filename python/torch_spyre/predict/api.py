@@ -269,15 +269,22 @@ def _predict(
         result["phases"]["program"] = programs.step(model, (1, 1, 1), device, cards)
         return result
     own_batch = cards.batch_of_copy(batch)
+
+    def seconds_of(name: str, new: int, all_: int) -> float:
+        phase = programs.step(model, (own_batch, new, all_), device, cards)
+        if not phase["predicted_seconds"]:
+            raise models.ModelError(
+                f"{model.name}: nothing of it runs on the card in {name}"
+            )
+        result["phases"][name] = phase
+        return phase["predicted_seconds"]
+
     if "prefill" in asked.phases:
-        phase = programs.step(model, (own_batch, prompt, prompt), device, cards)
-        result["phases"]["prefill"] = phase
-        result["time_to_first_token_seconds"] = phase["predicted_seconds"]
+        result["time_to_first_token_seconds"] = seconds_of("prefill", prompt, prompt)
     if "decode" in asked.phases and model.can_decode:
-        phase = programs.step(model, (own_batch, 1, context), device, cards)
-        result["phases"]["decode"] = phase
-        result["time_per_token_seconds"] = phase["predicted_seconds"]
-        result["tokens_per_second"] = batch / phase["predicted_seconds"]
+        seconds = seconds_of("decode", 1, context)
+        result["time_per_token_seconds"] = seconds
+        result["tokens_per_second"] = batch / seconds
     return result
 
 
