@@ -68,3 +68,16 @@ def test_results_without_elements(name):
     assert expected.numel() == 0
     for run in function, compiled(function):
         assert_same(run(*(t.to("spyre") for t in tensors)), expected)
+
+
+@pytest.mark.parametrize("padding", ["border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_points_of_a_grid_that_are_nowhere(mode, padding):
+    x = torch.arange(1.0, 17).view(1, 1, 4, 4)
+    points = [[NAN, 0], [0, NAN], [NAN, NAN], [INFINITY, 0], [-INFINITY, 0.3]]
+    grid = torch.tensor(points).view(1, 1, -1, 2)
+
+    def sample(x, grid):
+        return F.grid_sample(x, grid, mode, padding, align_corners=False)
+
+    assert_same(sample(x.to("spyre"), grid.to("spyre")), sample(x, grid))

@@ -60,7 +60,8 @@ def _bounded(
         at, sign = _reflect(at, *ends)
         slope = slope * sign
     if padding in (BORDER, REFLECTION):
-        at, inside = _clip(at, size)
+        # What is no number is the first element, as on the CPU.
+        at, inside = _clip(torch.where(at.isnan(), 0.0, at), size)
         slope = slope * inside
     return at, slope
 
