@@ -11,6 +11,7 @@ from native_calls import held, native
 from numerics import assert_within, compiled, unit
 
 EDGES = [0.0, -0.0, 1, 2, 0.5, 1.5, 2.5, 6, 1e4, 1e-3, -1e-3, 3.75, -3.75]
+EDGES += [-1.4999727, -8.499925, -2.5]  # Between poles, where the cotangent is 0.
 FUNCTIONS = {
     "lgamma": torch.lgamma,
     "digamma": torch.digamma,
@@ -45,8 +46,8 @@ def test_values(name, dtype):
     if name in CANCELS:
         bound = bound + 2.0**-23 * torch.where(x < 0, CANCELS[name](1 - x.double()), 0)
     if name.startswith("polygamma"):
-        # Its polynomial in a cotangent cancels between poles.
-        bound = bound + 2.0**-12 * (1 + exact.abs()) * (x < 0.5)
+        # Powers of the cotangent multiply its error.
+        bound = bound + 2.0**-19 * (1 + exact.abs()) * (x < 0.5)
     assert_within(native(function, x), exact, bound, name)
 
 

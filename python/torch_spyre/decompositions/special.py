@@ -72,6 +72,14 @@ def _lgamma(x: Tensor) -> Tensor:
     return torch.where(_is_pole(x) | x.isinf(), math.inf, value)
 
 
+def _cotangent(x: Tensor) -> Tensor:
+    """``cot(pi x)``, as exact near its zeros as near its poles."""
+    near = _from_nearest(x)
+    to_zero = 0.5 - near.abs()
+    by_zero = near.sign() * (math.pi * to_zero).tan()
+    return torch.where(to_zero < 0.25, by_zero, 1.0 / (math.pi * near).tan())
+
+
 def _digamma(x: Tensor) -> Tensor:
     mirrored = x < 0
     z = torch.where(mirrored, 1.0 - x, x)
@@ -82,8 +90,7 @@ def _digamma(x: Tensor) -> Tensor:
     series = horner(1.0 / (z * z), _DIGAMMA) / (z * z)
     value = value + z.log() - 0.5 / z + series
     value = torch.where(z == math.inf, z, value)
-    cotangent = math.pi / (math.pi * _from_nearest(x)).tan()
-    value = torch.where(mirrored, value - cotangent, value)
+    value = torch.where(mirrored, value - math.pi * _cotangent(x), value)
     value = torch.where(_is_pole(x), math.nan, value)
     return torch.where(x == 0, -1.0 / x, value)
 
@@ -126,8 +133,7 @@ def _polygamma_of(n: int, x: Tensor) -> Tensor:
     z = torch.where(mirrored, 1.0 - x, x)
     sign = 1.0 if n % 2 else -1.0
     value = sign * math.factorial(n) * _zeta(n + 1, z)
-    cotangent = 1.0 / (math.pi * _from_nearest(x)).tan()
-    slope = math.pi ** (n + 1) * horner(cotangent, _cotangent_derivative(n))
+    slope = math.pi ** (n + 1) * horner(_cotangent(x), _cotangent_derivative(n))
     other = value if n % 2 == 0 else -value
     value = torch.where(mirrored, other - slope, value)
     value = torch.where(x == math.inf, 0.0, value)
