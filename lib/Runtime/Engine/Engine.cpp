@@ -202,10 +202,25 @@ void RunState::runGang(const Function &callee, const Scalar *args, int worker,
     members[i] = &core(worker, callee, i);
     members[i]->enter(first + i, args);
   }
-  if (numMembers == 1)
+  if (numMembers == 1) {
     callee.body.run(*members[0]);
-  else
+    return;
+  }
+  std::exception_ptr failure;
+  try {
     callee.body.runGang(members, numMembers);
+    return;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  // That is the first instruction at which one fails. Report the first core
+  // that fails, whatever the size of the gang.
+  for (int i = 0; i < numMembers; ++i) {
+    members[i]->enter(first + i, args);
+    callee.body.run(*members[i]);
+  }
+  // Alone none fails: an index, say, was overwritten in the meantime.
+  std::rethrow_exception(failure);
 }
 
 void RunState::call(const Function &callee, const Scalar *args) {
