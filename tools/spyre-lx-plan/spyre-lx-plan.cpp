@@ -51,7 +51,8 @@ struct Options {
       cl::value_desc("seconds"), cl::init(60), cl::cat(category)};
   cl::opt<int64_t> alignment{
       "alignment",
-      cl::desc("Make every offset a multiple of this (default: 1)"),
+      cl::desc("Make every offset a multiple of this (default: 1); a buffer "
+               "takes its size rounded up to a multiple of it"),
       cl::value_desc("bytes"), cl::init(1), cl::cat(category)};
   cl::opt<Solver> solver{
       "solver", cl::desc("How to place the buffers:"),
@@ -123,7 +124,11 @@ static SolveResult runHeuristic(AllocationProblem problem, Solver solver,
   return result;
 }
 
-static Outcome run(const AllocationProblem &problem, const Options &options) {
+static Outcome run(AllocationProblem problem, const Options &options) {
+  verifyProblem(problem);
+  // Bounds and heights of all solvers count what a buffer keeps from others.
+  for (Buffer &buffer : problem.buffers)
+    buffer.size = roundUp(buffer.size, problem.alignment);
   SolveOptions solveOptions;
   solveOptions.timeoutSeconds = options.timeout;
   Outcome outcome;

@@ -67,7 +67,8 @@ struct LiveMaximum {
 };
 
 /// The most bytes that are live at one time, sizes rounded up to the alignment:
-/// no placement without in-place reuse is lower.
+/// no placement without in-place reuse is lower, except by what the topmost
+/// buffer lacks to a multiple of it.
 LiveMaximum getLiveMaximum(const AllocationProblem &problem);
 
 inline int64_t roundUp(int64_t size, int64_t alignment) {
