@@ -87,6 +87,28 @@ def native_batch_norm(
     )
 
 
+def dims_besides_channels(x: Tensor) -> list[int]:
+    """All dimensions of ``[N, C, ...]`` but that of the channels."""
+    return [d for d in range(x.dim()) if d != 1]
+
+
+def blend(
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    mean: Tensor,
+    var: Tensor,
+    correction: float | Tensor,
+    momentum: float,
+) -> None:
+    """Moves the running statistics to others by the momentum. ``correction`` times the
+    biased variance is the unbiased one.
+    """
+    if running_mean is not None:
+        running_mean.lerp_(mean.to(running_mean.dtype), momentum)
+    if running_var is not None:
+        running_var.lerp_((var * correction).to(running_var.dtype), momentum)
+
+
 def update_stats(
     x: Tensor,
     running_mean: Tensor | None,
@@ -94,14 +116,10 @@ def update_stats(
     momentum: float,
 ) -> tuple[Tensor, Tensor]:
     """``aten.batch_norm_update_stats``: mean and biased variance per channel."""
-    dims = [d for d in range(x.dim()) if d != 1]
-    var, mean = torch.var_mean(x, dims, correction=0)
+    var, mean = torch.var_mean(x, dims_besides_channels(x), correction=0)
     count = x.numel() // max(x.shape[1], 1)
-    if running_mean is not None:
-        running_mean.lerp_(mean.to(running_mean.dtype), momentum)
-    if running_var is not None:
-        unbiased = var * (count / (count - 1) if count > 1 else float("nan"))
-        running_var.lerp_(unbiased.to(running_var.dtype), momentum)
+    correction = count / (count - 1) if count > 1 else float("nan")
+    blend(running_mean, running_var, mean, var, correction, momentum)
     if running_mean is not None:
         return mean.to(running_mean.dtype), var.to(running_mean.dtype)
     return mean, var

@@ -10,9 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-
-def _reduced(x: Tensor) -> list[int]:
-    return [d for d in range(x.dim()) if d != 1]
+from torch_spyre.ops.running import blend, dims_besides_channels
 
 
 def _per_channel(values: Tensor, x: Tensor) -> Tensor:
@@ -25,7 +23,7 @@ def _scale(invstd: Tensor, weight: Tensor | None) -> Tensor:
 
 def stats(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """``aten.batch_norm_stats``: the mean, and one by the deviation, of a rank."""
-    variance, mean = torch.var_mean(x.float(), _reduced(x), correction=0)
+    variance, mean = torch.var_mean(x.float(), dims_besides_channels(x), correction=0)
     return mean, (variance + eps).rsqrt()
 
 
@@ -48,11 +46,8 @@ def gather_stats_with_counts(
     all_mean = (shares * mean).sum(0)
     variances = invstd.pow(-2) - eps + (mean - all_mean).square()
     variance = (shares * variances).sum(0)
-    if running_mean is not None:
-        running_mean.lerp_(all_mean.to(running_mean.dtype), momentum)
-    if running_var is not None:
-        unbiased = variance * (count / (count - 1))
-        running_var.lerp_(unbiased.to(running_var.dtype), momentum)
+    correction = count / (count - 1)
+    blend(running_mean, running_var, all_mean, variance, correction, momentum)
     return all_mean, (variance + eps).rsqrt()
 
 
@@ -102,7 +97,7 @@ def backward_reduce(
     """``aten.batch_norm_backward_reduce``: a rank's sums, per channel, of the gradient,
     and of it times the distance from the mean; the gradients of weight and bias.
     """
-    gradient, dims = grad.float(), _reduced(x)
+    gradient, dims = grad.float(), dims_besides_channels(x)
     total = gradient.sum(dims)
     products = (gradient * (x.float() - _per_channel(mean, x))).sum(dims)
     if weight is None:
