@@ -184,10 +184,9 @@ public:
   bool isApart(const EvenParts &parts) const;
   /// Copies from the host tile to device memory.
   void store(const void *tile, bool ieee) const;
-  /// Appends [first, last] stick intervals of all accesses (data and, for
-  /// gathers, indices) relative to the start of memory.
-  void appendSticks(std::vector<std::pair<int64_t, int64_t>> &data,
-                    std::vector<std::pair<int64_t, int64_t>> &indices) const;
+  /// Appends [first, last] stick intervals of all accesses to the view,
+  /// relative to the start of memory. Those to indices: indexRanges().
+  void appendSticks(std::vector<std::pair<int64_t, int64_t>> &data) const;
 
   /// Calls visit(byte address) for every element. Only after prepare().
   void visitElements(const std::function<void(int64_t)> &visit) const;

@@ -521,8 +521,7 @@ uint8_t *TileVal::firstByte() const {
 }
 
 void TileVal::appendSticks(
-    std::vector<std::pair<int64_t, int64_t>> &data,
-    std::vector<std::pair<int64_t, int64_t>> &indices) const {
+    std::vector<std::pair<int64_t, int64_t>> &data) const {
   if (numElements == 0)
     return;
   constexpr int64_t stick = kStickBytes;
@@ -578,7 +577,4 @@ void TileVal::appendSticks(
         break;
     }
   });
-  for (const GroupState &state : states)
-    for (auto [view, first, last] : state.indexBytes)
-      indices.push_back({first / stick, last / stick});
 }

@@ -35,7 +35,7 @@ uint64_t TileVal::shapeKey() const {
         hash = mix(hash, offset - origin);
     }
     for (auto [view, low, high] : state.indexBytes)
-      hash = mix(mix(hash, low), high);
+      hash = mix(mix(mix(hash, indexViews[view]->isLX), low), high);
   }
   int64_t address = view.byteAddress + first * deviceSize(view.elem);
   return mix(hash, address & (kStickBytes - 1));

@@ -91,9 +91,11 @@ public:
   std::vector<int> needs;
   WorkTotals totals;
 
-  /// Sticks of one access tile, and the contiguous runs that they form.
+  /// Sticks of one access tile, and the contiguous runs that they form; of its
+  /// indices those in device memory and those in LX.
   struct Sticks {
-    uint64_t data = 0, indices = 0, dataRuns = 0, indexRuns = 0;
+    uint64_t data = 0, indices = 0, indicesInLX = 0;
+    uint64_t dataRuns = 0, indexRuns = 0;
     uint64_t firstRun = 0; ///< sticks of data
   };
   /// Shared by the cores of a call: tiles that lie alike on sticks.

@@ -8,6 +8,7 @@
 #include "Spyre/Device/CostModel.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace spyre;
 using namespace spyre::runtime;
@@ -49,16 +50,42 @@ static int argumentOf(const CoreSteps &steps, int64_t address) {
 static CoreSteps::Sticks sticksOf(CoreSteps &steps, const TileVal &tile) {
   auto [it, isNew] = steps.knownSticks->try_emplace(tile.shapeKey());
   if (isNew) {
-    Sticks data, indices;
-    tile.appendSticks(data, indices);
+    Sticks data, indices, indicesInLX;
+    tile.appendSticks(data);
+    for (auto [view, first, last] : tile.indexRanges())
+      (tile.indexViews[view]->isLX ? indicesInLX : indices)
+          .push_back({first / kStickBytes, last / kStickBytes});
     it->second.data = mergeSticks(data);
     it->second.indices = mergeSticks(indices);
+    it->second.indicesInLX = mergeSticks(indicesInLX);
     it->second.dataRuns = data.size();
     if (!data.empty())
       it->second.firstRun = data.front().second - data.front().first + 1;
     it->second.indexRuns = indices.size();
   }
   return it->second;
+}
+
+/// The next step needs what wrote the indices of a tile; returns the last such
+/// step in LX, or -1.
+static int needIndices(CoreSteps &steps, const TileVal &tile) {
+  int found = -1;
+  const std::vector<TileVal::IndexBytes> ranges = tile.indexRanges();
+  for (size_t v = 0; v < tile.indexViews.size(); ++v) {
+    int64_t low = std::numeric_limits<int64_t>::max(), high = -1;
+    for (auto [view, first, last] : ranges)
+      if (static_cast<size_t>(view) == v) {
+        low = std::min(low, first);
+        high = std::max(high, last);
+      }
+    if (high < low)
+      continue;
+    bool isLX = tile.indexViews[v]->isLX;
+    int writer = steps.needWrites(isLX, low, high + 1);
+    if (isLX)
+      found = std::max(found, writer);
+  }
+  return found;
 }
 
 /// A transfer is set up once for all tiles that an instruction moves.
@@ -79,9 +106,8 @@ static int readTile(Core &core, const Instr *instr, const TileVal &t) {
   CoreSteps::Sticks sticks = sticksOf(steps, t);
   uint64_t bytes = sticks.data * steps.spec->stickBytes;
   uint64_t indexBytes = sticks.indices * steps.spec->stickBytes;
-  bool indexInLX = !t.indexViews.empty() && t.indexViews.front()->isLX;
-  if (indexInLX)
-    totals.lxBytesRead += indexBytes;
+  totals.lxBytesRead += sticks.indicesInLX * steps.spec->stickBytes;
+  int indexWriter = needIndices(steps, t);
   auto [low, high] = t.byteRange();
   uint64_t tileBytes = uint64_t(t.numElements) * deviceSize(t.view.elem);
   if (t.view.isLX) {
@@ -96,25 +122,24 @@ static int readTile(Core &core, const Instr *instr, const TileVal &t) {
       return step;
     }
     // Passes read buffers where they are.
-    int writer = steps.needWrites(true, low, high);
-    if (indexBytes == 0 || indexInLX)
+    int writer = std::max(indexWriter, steps.needWrites(true, low, high));
+    if (indexBytes == 0)
       return writer < 0 ? -1 : steps.add(instr, Unit::None, "in LX");
   } else {
     steps.needWrites(false, low, high);
     totals.deviceBytesRead += bytes;
   }
-  if (!indexInLX)
-    totals.deviceBytesRead += indexBytes;
+  totals.deviceBytesRead += indexBytes;
   double setup = transferSetup(steps, instr);
   int step = steps.add(instr, Unit::Load, "load");
   Step &s = steps.list[step];
   s.seconds = setup;
-  s.bytes = (t.view.isLX ? 0 : bytes) + (indexInLX ? 0 : indexBytes);
+  s.bytes = (t.view.isLX ? 0 : bytes) + indexBytes;
   s.numRuns =
       (t.view.isLX
            ? 0
            : steps.countRuns(instr, low / steps.spec->stickBytes, sticks)) +
-      (indexInLX ? 0 : sticks.indexRuns);
+      sticks.indexRuns;
   if (!t.view.isLX)
     s.exposedShare =
         steps.getExposedShare(instr, low / steps.spec->stickBytes, sticks);
@@ -134,8 +159,9 @@ static void writeTile(Core &core, const Instr *instr, const TileVal &t,
   CoreSteps::Sticks sticks = sticksOf(steps, t);
   uint64_t bytes = sticks.data * steps.spec->stickBytes;
   uint64_t indexBytes = sticks.indices * steps.spec->stickBytes;
-  bool indexInLX = !t.indexViews.empty() && t.indexViews.front()->isLX;
-  (indexInLX ? totals.lxBytesRead : totals.deviceBytesRead) += indexBytes;
+  totals.lxBytesRead += sticks.indicesInLX * steps.spec->stickBytes;
+  totals.deviceBytesRead += indexBytes;
+  needIndices(steps, t);
   auto [low, high] = t.byteRange();
   if (t.view.isLX) {
     totals.lxBytesWritten += bytes;
@@ -167,9 +193,9 @@ static void writeTile(Core &core, const Instr *instr, const TileVal &t,
   int step = steps.add(instr, Unit::Store, "store", {value.step});
   Step &s = steps.list[step];
   s.seconds = setup;
-  s.bytes = bytes + (indexInLX ? 0 : indexBytes);
+  s.bytes = bytes + indexBytes;
   s.numRuns = steps.countRuns(instr, low / steps.spec->stickBytes, sticks) +
-              (indexInLX ? 0 : sticks.indexRuns);
+              sticks.indexRuns;
   s.argument = argumentOf(steps, low);
   if (steps.isAccumulated(value.step))
     steps.lastDrain = step;
