@@ -6,7 +6,7 @@ import warnings
 import pytest
 import torch
 from numerics import compiled
-from torch.nn.functional import embedding
+from torch.nn.functional import embedding, linear
 
 UPDATES = {
     "add_": lambda x, y: x.add_(y),
@@ -14,6 +14,11 @@ UPDATES = {
     "masked_fill_": lambda x, y: x.masked_fill_(y > 0, 1),
     "clamp_": lambda x, y: x.clamp_(min=y),
 }
+
+
+@pytest.fixture
+def refuse():
+    """The CPU says what is wrong with a call."""
 
 
 @pytest.mark.parametrize("name", UPDATES)
@@ -38,6 +43,48 @@ def test_the_operator_that_was_called_is_named():
     for name, call in calls.items():
         with pytest.raises(RuntimeError, match=rf"<aten\.{name}\.default>"):
             call().cpu()
+
+
+DIFFERENT = {
+    "mm": (torch.mm, (2, 4), (4, 2)),
+    "bmm": (torch.bmm, (1, 2, 4), (1, 4, 2)),
+    "batch of rows": (torch.matmul, (2, 3, 4), (4, 2)),
+    "mv": (torch.mv, (2, 4), (4,)),
+    "rows": (torch.matmul, (4,), (4, 2)),
+    "dot": (torch.dot, (4,), (4,)),
+    "linear": (linear, (2, 4), (3, 4)),
+    "bias": (lambda x, y: linear(x, x, y), (2, 4), (2,)),
+    "addmm": (lambda x, y: torch.addmm(y, x, x), (3, 3), (3, 3)),
+    "addmv": (lambda x, y: torch.addmv(y, x, x[0]), (3, 3), (3,)),
+    "baddbmm": (lambda x, y: torch.baddbmm(y, x, x), (1, 3, 3), (1, 3, 3)),
+    "index_add": (lambda x, y: x.index_add(0, 0 * x.long(), y), (3,), (3,)),
+    "index_copy": (lambda x, y: x.index_copy(0, 0 * x.long(), y), (3,), (3,)),
+    "index_put": (lambda x, y: x.index_put((0 * x.long(),), y), (3,), (3,)),
+    "put": (lambda x, y: x.put(0 * x.long(), y), (3,), (3,)),
+}
+
+
+@pytest.mark.usefixtures("refuse")
+@pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.parametrize(
+    "dtypes",
+    [
+        (torch.int32, torch.float32),
+        (torch.float16, torch.float32),
+        (torch.int64, torch.int32),
+    ],
+    ids=str,
+)
+def test_operands_of_different_dtypes(name, dtypes):
+    """An error, as on the CPU, and not a value in which one was taken for the other."""
+    function, *shapes = DIFFERENT[name]
+    x, y = (
+        torch.full(s, 3, dtype=t, device="spyre")
+        for s, t in zip(shapes, dtypes, strict=True)
+    )
+    for run in (function, compiled(function)):
+        with pytest.raises(RuntimeError, match=r"dtype|scalar type|same type"):
+            run(x, y)
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])

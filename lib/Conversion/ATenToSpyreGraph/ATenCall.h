@@ -78,6 +78,10 @@ public:
       unsupported(reason);
   }
 
+  /// An error unless the tensors among these arguments have the dtype of the
+  /// first one, which is a tensor.
+  void requireOneType(ArrayRef<StringRef> names) const;
+
   // Arguments, by schema name. Absent and None are the same.
   bool has(StringRef name) const { return find(name) != nullptr; }
   bool isTensor(StringRef name) const;

@@ -118,6 +118,15 @@ void ATenCall::wrong(const Twine &reason) const {
   throw ::spyre::Error((name + ": " + reason).str());
 }
 
+void ATenCall::requireOneType(ArrayRef<StringRef> names) const {
+  Type first = elementOf(tensor(names.front()));
+  for (StringRef other : names)
+    if (isTensor(other) && elementOf(tensor(other)) != first)
+      wrong(names.front() + " and " + other + " must have the same dtype, " +
+            "but have " + toString(*getHostDtype(first)) + " and " +
+            toString(*getHostDtype(elementOf(tensor(other)))));
+}
+
 const Argument *ATenCall::find(StringRef parameter) const {
   const auto *position = llvm::find(parameters, parameter);
   assert(position != parameters.end() &&

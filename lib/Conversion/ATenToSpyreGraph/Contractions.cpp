@@ -53,6 +53,7 @@ Value aten::buildSumProducts(const ATenCall &c, Value x, Value y,
 }
 
 static Value lowerMatmul(ATenCall &c, StringRef x, StringRef y) {
+  c.requireOneType({x, y});
   return buildMatmul(c, c.tensor(x), c.tensor(y), nullptr, c.type());
 }
 
@@ -66,6 +67,7 @@ static double getFactor(const ATenCall &c, StringRef name) {
 
 /// beta x self + alpha x (x . y).
 static Value lowerAddMatmul(ATenCall &c, StringRef x, StringRef y) {
+  c.requireOneType({x, y, "self"});
   return buildMatmul(c, c.tensor(x), c.tensor(y), c.tensor("self"), c.type(),
                      getFactor(c, "alpha"), getFactor(c, "beta"));
 }
@@ -272,6 +274,7 @@ static Value lowerSumProducts(ATenCall &c) {
 
 /// torch.matmul of operands with at least two dimensions.
 static Value lowerAnyMatmul(ATenCall &c) {
+  c.requireOneType({"self", "other"});
   Value x = c.tensor("self"), y = c.tensor("other");
   if (rankOf(x) == 1 && rankOf(y) == 1)
     return buildSumProducts(c, x, y, 0, c.type());
@@ -308,19 +311,23 @@ void aten::addContractionRows(ATenTable &table) {
   table.add({"aten.baddbmm.default"}, "self batch1 batch2 beta alpha",
             [](ATenCall &c) { return lowerAddMatmul(c, "batch1", "batch2"); });
   table.add({"aten.linear.default"}, "input weight bias", [](ATenCall &c) {
+    c.requireOneType({"input", "weight", "bias"});
     return buildLinear(c, c.tensor("input"), c.tensor("weight"),
                        c.tensorOrNull("bias"), c.type());
   });
   // Matrix times vector has no second dimension for the systolic array.
   table.add({"aten.mv.default"}, "self vec", [](ATenCall &c) {
+    c.requireOneType({"self", "vec"});
     return buildSumProducts(c, c.tensor("self"), c.tensor("vec"), 1, c.type());
   });
   table.add({"aten.dot.default", "aten.vdot.default"}, "self tensor",
             [](ATenCall &c) {
+              c.requireOneType({"self", "tensor"});
               return buildSumProducts(c, c.tensor("self"), c.tensor("tensor"),
                                       0, c.type());
             });
   table.add({"aten.addmv.default"}, "self mat vec beta alpha", [](ATenCall &c) {
+    c.requireOneType({"mat", "vec", "self"});
     double alpha = getFactor(c, "alpha"), beta = getFactor(c, "beta");
     auto product = [&](RankedTensorType type) {
       return buildSumProducts(c, c.tensor("mat"), c.tensor("vec"), 1, type,

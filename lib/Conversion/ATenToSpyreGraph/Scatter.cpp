@@ -208,6 +208,7 @@ static Value scaled(const ATenCall &c, Value source) {
 /// The place of rows of `source` along the argument `dim`. Callers other than
 /// PyTorch may give an index of any rank.
 static Places placesAlongDim(ATenCall &c, Value self, Value source) {
+  c.requireOneType({"self", "source"});
   Value index = asLine(c, checkIndex(c, c.tensor("index")));
   Places places =
       placesOfRows(c, index, c.dim("dim", rankOf(self)), self, source);
@@ -242,6 +243,7 @@ static Value lowerIndexCopy(ATenCall &c) {
 }
 
 static Value lowerIndexPut(ATenCall &c) {
+  c.requireOneType({"self", "values"});
   IndexedDims indexed(c);
   Value self = indexed.merge(c), values = c.tensor("values");
   Places places = placesOfRows(c, indexed.index, indexed.axis, self, values);
