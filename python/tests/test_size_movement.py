@@ -338,3 +338,21 @@ def test_windows_put_back():
         error = (f(x.to("spyre"), *device).cpu() - expected).abs().max()
         assert error <= 0.02 * expected.abs().max(), images
     assert len(compiled_parts()) == before + 1
+
+
+def test_parts_changed_after_they_are_joined():
+    """Who reads them before that sees what was there, and the plan is right."""
+
+    def function(x):
+        y = torch.roll(x * 2, -2, 1)
+        total = y.sum(0)
+        y[:, 0] = 0.5
+        return total, y * 2
+
+    f = torch.compile(function, backend="spyre", dynamic=True)
+    before = len(compiled_parts())
+    for batch, rows in ((2, 9), (3, 130), (4, 64), (2, 33)):
+        x = values((batch, rows, 24), torch.float32, rows)
+        for found, wanted in zip(f(x.to("spyre")), function(x), strict=True):
+            assert_exact(found.cpu(), wanted, str(rows))
+    assert len(compiled_parts()) == before + 1

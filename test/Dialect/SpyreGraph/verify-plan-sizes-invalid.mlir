@@ -352,6 +352,30 @@ func.func @early(%x: memref<192x64xf16, #l> {spyre_graph.size_map = #rows}, %t: 
 // -----
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+#all = affine_map<()[s] -> (s + 64, 64)>
+#after = affine_map<(i, j) -> (i + 192, j)>
+
+// No error: what writes after all parts are joined changes them, and who reads before
+// reads what was there.
+func.func @changed_after(%x: memref<192x64xf16, #l> {spyre_graph.size_map = #rows}, %t: memref<64x64xf16, #l>,
+                         %y: memref<256x64xf16, #l> {spyre_graph.size_map = #all},
+                         %z: memref<256x64xf16, #l> {spyre_graph.size_map = #all})
+    attributes {spyre_graph.pool_size = 32768 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"s", 64 to 192>]} {
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<256x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<192x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 192, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 1], chunks = [192, 64], chunk_map = #rows>}
+  spyre_graph.insert ins(%t : memref<64x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {axis = 0 : i64, offset_map = affine_map<()[s] -> (s)>, maps = [#id, #after], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
+  spyre_graph.abs ins(%b : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #all, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64], chunk_map = #all>}
+  spyre_graph.neg ins(%t : memref<64x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 32, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [32, 64]>}
+  spyre_graph.abs ins(%b : memref<256x64xf16, #l>) outs(%z : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #all, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64], chunk_map = #all>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #i = #spyre_graph.layout<order = [0], IEEE_INT32>
 #id = affine_map<(i, j) -> (i, j)>
 #rows = affine_map<()[s] -> (s, 64)>

@@ -481,19 +481,8 @@ private:
     llvm::sort(writers, [](SpyreOpInterface a, SpyreOpInterface b) {
       return a->isBeforeInBlock(b);
     });
-    for (Operation *reader : readers) {
-      auto tile = dyn_cast<memref::SubViewOp>(reader);
-      if (tile && llvm::any_of(tile->getUses(), [](OpOperand &use) {
-            auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
-            return !op || op.isDpsInit(&use);
-          }))
-        return tile.emitOpError("is a written tile of what others join");
-      if (alloc->getBlock()->findAncestorOpInBlock(*reader)->isBeforeInBlock(
-              writers.back()))
-        return reader->emitOpError("accesses a buffer before all of its parts "
-                                   "are joined");
-    }
     AffineExpr end = number(0);
+    SpyreOpInterface last = writers.front();
     for (SpyreOpInterface writer : writers) {
       auto [first, next] = getWritten(writer, *joined);
       AffineExpr counted =
@@ -507,16 +496,30 @@ private:
                     "leaves out dimension " + Twine(*joined) + " from " +
                         Twine(evaluateSize(end, *sizes)) + " on",
                     *sizes);
-      if (find({next - end - 1}))
+      if (find({next - end - 1})) {
         end = next;
+        last = writer;
+      }
     }
     std::optional<SmallVector<AffineExpr>> contents = getContents(alloc);
     auto sizes =
         contents ? findDifference(end, (*contents)[*joined]) : std::nullopt;
     if (!contents || sizes)
-      return writers.back()->emitOpError()
-             << "is the last to join dimension " << *joined
-             << ", but does not write up to its end";
+      return last->emitOpError() << "is the last to join dimension " << *joined
+                                 << ", but does not write up to its end";
+    // Writers after the last one change what is there.
+    for (Operation *reader : readers) {
+      auto tile = dyn_cast<memref::SubViewOp>(reader);
+      if (tile && llvm::any_of(tile->getUses(), [](OpOperand &use) {
+            auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+            return !op || op.isDpsInit(&use);
+          }))
+        return tile.emitOpError("is a written tile of what others join");
+      if (alloc->getBlock()->findAncestorOpInBlock(*reader)->isBeforeInBlock(
+              last))
+        return reader->emitOpError("accesses a buffer before all of its parts "
+                                   "are joined");
+    }
     return success();
   }
 
