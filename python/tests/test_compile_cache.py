@@ -72,6 +72,25 @@ def test_second_process_compiles_nothing(tmp_path):
     assert cached_files(tmp_path) == [file]
 
 
+def test_programs_are_checked_that_were_not(tmp_path, monkeypatch):
+    """SPYRE_VERIFY_EACH_PASS checks what was compiled without it, and once."""
+    monkeypatch.setenv("SPYRE_CACHE_DIR", str(tmp_path))
+    x = values((5, 70), torch.float16).to("spyre")
+
+    def passes():
+        torch._dynamo.reset()
+        compiled(lambda x: (x * 2 + 1).softmax(-1))(x)
+        part = compiled_parts()[-1].graph
+        return part.cache_key, [name for name, _ in part.pass_seconds]
+
+    monkeypatch.delenv("SPYRE_VERIFY_EACH_PASS")
+    plain, names = passes()
+    monkeypatch.setenv("SPYRE_VERIFY_EACH_PASS", "1")
+    checked, more = passes()
+    assert more.count("spyre-verify-plan") > names.count("spyre-verify-plan")
+    assert passes()[0] == checked != plain
+
+
 def test_damaged_files_are_replaced(tmp_path):
     first = run(tmp_path)
     (file,) = cached_files(tmp_path)

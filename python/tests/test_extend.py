@@ -269,8 +269,13 @@ def test_incomplete_operations_where_sizes_vary(name, count, message):
         )
 
 
-def test_an_argument_as_result_is_copied():
-    extend.lowering(ops.cube.default)(lambda graph, x, scale=1.0: x)
+@pytest.mark.filterwarnings("ignore::torch_spyre._C.FallbackWarning")
+@pytest.mark.parametrize("kind", ["lowering", "decomposition", "fallback"])
+def test_an_argument_as_result_is_copied(kind):
+    def same(*given, scale=1.0):
+        return next(x for x in reversed(given) if not isinstance(x, float))
+
+    getattr(extend, kind)(ops.cube.default)(same)
     x = torch.ones(5, 7, device="spyre")
     for call in (ops.cube, compiled(lambda x: ops.cube(x))):
         result = call(x.t())
@@ -278,26 +283,49 @@ def test_an_argument_as_result_is_copied():
         assert result.shape == (7, 5) and x.cpu().eq(1).all()
 
 
+WRONG = {
+    "count": (lambda x, scale=1.0: (x * 1, x * 2), "returned 2 values: expected 1"),
+    "nothing": (lambda x, scale=1.0: None, "returned a NoneType as result 0"),
+    "shape": (lambda x, scale=1.0: x.sum(), r"of shape \[\] .*expected .*\[3\]"),
+    "dtype": (
+        lambda x, scale=1.0: x.int(),
+        "returned torch.int32 .*expected .*float32",
+    ),
+    "device": (
+        lambda x, scale=1.0: torch.ones(3, device="meta"),
+        "returned a tensor on meta",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::torch_spyre._C.FallbackWarning")
 @pytest.mark.parametrize("is_compiled", [False, True])
-def test_wrong_decompositions(is_compiled):
+@pytest.mark.parametrize("kind", ["decomposition", "fallback"])
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_results(case, kind, is_compiled):
+    function, message = WRONG[case]
+    getattr(extend, kind)(ops.cube.default)(function)
+    call = compiled(lambda x: ops.cube(x) + 1) if is_compiled else ops.cube
+    with pytest.raises(Exception, match=message) as caught:
+        call(torch.ones(3, device="spyre"))
+    assert "test_extend.py:" in str(caught.value)
+    assert "extended.cube.default" in str(caught.value)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_decompositions_that_fail(is_compiled):
     def fails(x, scale=1.0):
         raise KeyError("nothing")
 
+    extend.decomposition(ops.cube.default)(fails)
+    call = compiled(lambda x: ops.cube(x) + 1) if is_compiled else ops.cube
     x = torch.ones(3, device="spyre")
-    for function, message in [
-        (fails, "raised KeyError: 'nothing'"),
-        (lambda x, scale=1.0: (x * 1, x * 2), "returned 2 values: expected 1"),
-    ]:
-        extend.decomposition(ops.cube.default)(function)
-        call = compiled(lambda x: ops.cube(x) + 1) if is_compiled else ops.cube
-        with pytest.raises(Exception, match=message) as caught:
-            call(x)
-        assert "test_extend.py:" in str(caught.value)
-        extend.remove(ops.cube.default)
+    with pytest.raises(Exception, match="raised KeyError: 'nothing'") as caught:
+        call(x)
+    assert "test_extend.py:" in str(caught.value)
     if not is_compiled:
-        extend.decomposition(ops.cube.default)(fails)
         with pytest.raises(ExtensionError):
-            ops.cube(x)
+            call(x)
 
 
 def test_fallback():

@@ -95,11 +95,12 @@ def _add(kind: str, ops: Any, function: Callable | None, context: int = 0) -> No
         if function is not None:
             _check_parameters(op, function, context)
     for op in found:
-        extensions.add(Extension(kind, op, function))
+        extension = Extension(kind, op, function)
+        extensions.add(extension)
         if kind != "fallback":
             _C._give_boxed_kernel(op._schema.name, op._schema.overload_name)
         elif function is not None:
-            _kernels[op] = make_kernel(op, function)
+            _kernels[op] = make_kernel(extension)
     _changed()
 
 

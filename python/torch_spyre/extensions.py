@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_leaves
+from torch._C import _is_alias_of  # type: ignore[attr-defined]
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
 from torch_spyre.errors import ExtensionError, Unsupported
 
@@ -106,16 +108,94 @@ def decompositions() -> dict[Any, Callable]:
 
 def _decompose(extension: Extension, *args: Any, **kwargs: Any) -> Any:
     results = extension.call(*args, **kwargs)
-    if results is not NotImplemented:
-        _check(extension, results)
-    return results
+    if results is NotImplemented:
+        return results
+    return checked(extension, results, args, kwargs)
 
 
-def _check(extension: Extension, results: Any) -> None:
+def checked(
+    extension: Extension, results: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """What a decomposition or fallback returned for a call.
+
+    Raises ExtensionError unless it is what the operator returns: as many tensors, on
+    the device of the arguments, of the dtypes and shapes that the operator's fake
+    function says, if it has one. A result that shares memory with an argument, which
+    no new tensor does, is copied.
+    """
     returns = extension.op._schema.returns
-    leaves = tree_leaves(results)
+    leaves = tree_leaves(results) if returns else []
     is_list = any("List" in str(r.type) or "[]" in str(r.type) for r in returns)
     if not is_list and len(leaves) != len(returns):
         raise ExtensionError(
             f"{extension} returned {len(leaves)} values: expected {len(returns)}"
         )
+    given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+    expected = _expected(extension.op, args, kwargs)
+    if len(expected) != len(leaves):
+        expected = [None] * len(leaves)
+    for number, (result, wanted) in enumerate(zip(leaves, expected, strict=True)):
+        problem = _difference(result, wanted, given[0].device if given else None)
+        if problem:
+            raise ExtensionError(
+                f"{extension} returned {problem[0]} as result {number}: expected "
+                f"{problem[1]}"
+            )
+    if any(r.alias_info is not None for r in returns):
+        return results
+    return tree_map_only(
+        torch.Tensor,
+        lambda r: r.clone() if any(_is_alias_of(r, t) for t in given) else r,
+        results,
+    )
+
+
+def _expected(
+    op: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str, Any]
+) -> list[Any]:
+    """The results that an operator has for these arguments, without data; none if it
+    has no fake function, or if they depend on data.
+    """
+
+    def without_data(value: Any) -> Any:
+        if isinstance(value, torch.device):
+            return torch.device("meta")
+        if not isinstance(value, torch.Tensor):
+            return value
+        return torch.empty_strided(
+            value.shape, value.stride(), dtype=value.dtype, device="meta"
+        )
+
+    with _disable_current_modes(), torch.no_grad():
+        try:
+            given, named = tree_map(without_data, (tuple(args), kwargs))
+            return tree_leaves(op(*given, **named))
+        except Exception:
+            return []
+
+
+def _difference(
+    result: Any, expected: Any, device: torch.device | None
+) -> tuple[str, str] | None:
+    """What a result is, and what it should be, if it is not that."""
+    if expected is None and not isinstance(result, torch.Tensor):
+        return None
+    if not isinstance(expected, torch.Tensor | None):
+        return None
+    if not isinstance(result, torch.Tensor):
+        return f"a {type(result).__name__}", "a tensor"
+    if device is not None and result.device != device:
+        return f"a tensor on {result.device}", f"one on {device}"
+    if expected is None:
+        return None
+    sizes, wanted = list(result.shape), list(expected.shape)
+    is_other = len(sizes) != len(wanted) or any(
+        isinstance(n, int) and isinstance(m, int) and n != m
+        for n, m in zip(sizes, wanted, strict=True)
+    )
+    if is_other or result.dtype != expected.dtype:
+        return (
+            f"{result.dtype} of shape {sizes}",
+            f"{expected.dtype} of shape {wanted}",
+        )
+    return None

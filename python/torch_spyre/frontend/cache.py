@@ -12,6 +12,7 @@ PyTorch's controls of its caches hold for it too: ``fresh_cache()``,
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import re
@@ -91,6 +92,11 @@ def counted() -> Iterator[None]:
 def load_or_compile(builder: Any, options: dict[str, Any]) -> Any:
     """The program of an imported graph, from memory, disk or the compiler."""
     key = _C.get_cache_key(builder, options)
+    # A wrong value is the user's error; the compiler's own would pass for a graph that
+    # it refuses.
+    if _C.read_environment("SPYRE_VERIFY_EACH_PASS"):
+        # Programs that were made without being checked are made again.
+        key = hashlib.sha256(f"{key} checked after each pass".encode()).hexdigest()
     if "dump_dir" in options or torch.compiler.config.force_disable_caches:
         return _compile(key, builder, options)
     graph = _in_memory.get(key)
@@ -179,9 +185,6 @@ def wrap_fresh_cache(utils: ModuleType) -> None:
 
 
 def _compile(key: str, builder: Any, options: dict[str, Any]) -> Any:
-    # A wrong value is the user's error; the compiler's own would pass for a graph that
-    # it refuses.
-    _C.read_environment("SPYRE_VERIFY_EACH_PASS")
     started = time.perf_counter()
     try:
         if config.log_passes and "dump_dir" not in options:
