@@ -296,6 +296,15 @@ func.func @rows_within_sticks(%x: tensor<512x63xf16, #l2>, %y: tensor<32769xf16,
   return %r : tensor<32769xf16, #l1>
 }
 
+// The lane is i, and steps of j are whole sticks; but row 0 ends in the stick in
+// which row 1 begins, at elements 64 x 62 and 3969, as diagonals of matrices do.
+// CHECK-LABEL: func.func @rows_meeting_in_sticks
+// CHECK: division = #spyre_graph.division<splits = [1, 1], chunks = [4, 63]>
+func.func @rows_meeting_in_sticks(%x: tensor<4x63x1xf32, #spyre_graph.layout<order = [0, 1, 2], sparse, IEEE_FP32>>, %y: tensor<15876xf32, #spyre_graph.layout<order = [0], IEEE_FP32>>) -> tensor<15876xf32, #spyre_graph.layout<order = [0], IEEE_FP32>> {
+  %r = spyre_graph.identity ins(%x : tensor<4x63x1xf32, #spyre_graph.layout<order = [0, 1, 2], sparse, IEEE_FP32>>) outs(%y : tensor<15876xf32, #spyre_graph.layout<order = [0], IEEE_FP32>>) {extents = array<i64: 4, 63>, maps = [affine_map<(i, j) -> (i, j, 0)>, affine_map<(i, j) -> (i * 3969 + j * 64)>]} -> tensor<15876xf32, #spyre_graph.layout<order = [0], IEEE_FP32>>
+  return %r : tensor<15876xf32, #spyre_graph.layout<order = [0], IEEE_FP32>>
+}
+
 // Two rows share a stick, blocks of two sticks do not: the blocks are divided.
 // CHECK-LABEL: func.func @blocks_of_rows
 // CHECK: division = #spyre_graph.division<splits = [4, 1, 1], chunks = [64, 2, 64]>

@@ -209,8 +209,14 @@ SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {
         continue;
       llvm::SmallBitVector together(extents.size());
       together.set(access.dim);
-      addDimsMeetingInSticks(maps[number], layout.getStickDim(shape), extents,
-                             together);
+      int64_t stickDim = layout.getStickDim(shape);
+      // Where rows begin at other lanes, the end of one meets the next in a
+      // stick, as in element 3969 x i + 64 x j with lane i.
+      AffineExpr coordinate = maps[number].getResult(stickDim);
+      if (getLinearForm(coordinate, extents.size()))
+        together |=
+            getDimsSharingSticks(coordinate, extents, getStickElements(layout));
+      addDimsMeetingInSticks(maps[number], stickDim, extents, together);
       for (unsigned dim : together.set_bits())
         if (dim != access.dim)
           granularity[dim] = extents[dim];
