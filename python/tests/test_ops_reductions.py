@@ -14,6 +14,7 @@ from numerics import (
     assert_units,
     assert_within,
     check_all,
+    compiled,
     device_value,
     unit,
 )
@@ -362,3 +363,20 @@ def test_norms(shape, dtype):
         {name: (f, check(f)) for name, f in functions.items()},
         [t.to("spyre") for t in (x, w, b)],
     )
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((500, 2048), 1), ((16, 8192), 1), ((1024, 500), 0)]
+)
+def test_sums_do_not_depend_on_who_else_reads(shape, dim):
+    """Where a sum is split over cores, it is so beside other readers of its operand."""
+    x = values(shape, torch.float32).to("spyre")
+    expected = x.sum(dim).cpu()
+    functions = (
+        lambda x: (x.sum(dim),),
+        lambda x: (x.sum(dim), -x),
+        lambda x: ((x + 1).sum(dim), x.sum(dim)),
+    )
+    for function in functions:
+        found = [y.cpu() for y in compiled(function)(x)]
+        assert any(torch.equal(y, expected) for y in found)
