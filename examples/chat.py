@@ -3,10 +3,9 @@
 
 Without --model it is a small Llama over bytes with random weights, which answers
 nonsense; with it, a folder with a checkpoint of transformers, which must be installed.
-Tokens are printed as they come, up to N or to the first that the model ends with; then
-how many there were per second, here and, as predicted, on the card.
-
-usage: chat.py [--model FOLDER] [--tokens N] [--temperature T] PROMPT
+Tokens are printed as they come, up to the first that the model ends with; then how many
+there were per second, here and, as predicted, on the card. The prediction is of the
+card's programs alone, as if the host were never late.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,9 @@ from typing import Any
 
 import torch
 from models import Llama, LlamaConfig
+from torch_spyre import _C
 from torch_spyre.compile_backend import compiled_parts
+from torch_spyre.profiler import Kernel
 
 #: Takes ids [1, tokens] on the device; gives the logits after the last one.
 Step = Callable[[torch.Tensor], torch.Tensor]
@@ -200,14 +201,28 @@ def choose(logits: torch.Tensor, temperature: float) -> int:
     return int(torch.multinomial(odds, 1))
 
 
+def card_seconds(kernels: Iterable[Kernel]) -> float:
+    """What the card is predicted to take for kernels that ran one after the other.
+
+    Launches of their programs count, waits of the card for the host do not.
+    """
+    launch = _C.device_spec()["launchSeconds"]
+    assert isinstance(launch, float)
+    seconds, end = 0.0, float("-inf")
+    for kernel in sorted(kernels, key=lambda kernel: kernel.start_seconds):
+        # Kernels of one program follow each other without a gap.
+        if kernel.start_seconds - end > launch / 2:
+            seconds += launch
+        seconds += kernel.predicted_seconds
+        end = kernel.start_seconds + kernel.predicted_seconds
+    return seconds
+
+
 def timed(step: Step, ids: list[int]) -> tuple[torch.Tensor, float]:
     """Logits on the host, and the seconds that the card is predicted to take."""
-    start, end = (torch.spyre.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    logits = step(torch.tensor([ids]))
-    end.record()
-    end.synchronize()
-    return logits.cpu(), start.elapsed_time(end) / 1e3
+    with torch.spyre.profiler.profile() as profile:
+        logits = step(torch.tensor([ids]))
+    return logits.cpu(), card_seconds(profile.kernels)
 
 
 @dataclass
@@ -280,11 +295,30 @@ def chat(options: argparse.Namespace) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("prompt")
-    parser.add_argument("--model", type=Path)
-    parser.add_argument("--tokens", type=int, default=32)
-    parser.add_argument("--temperature", type=float, default=0.0)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("prompt", metavar="PROMPT", help="the text to continue")
+    parser.add_argument(
+        "--model",
+        type=Path,
+        metavar="FOLDER",
+        help="a checkpoint of transformers (default: a small model of random weights)",
+    )
+    parser.add_argument(
+        "--tokens",
+        type=int,
+        default=32,
+        metavar="N",
+        help="how many to add at most (default: 32)",
+    )
+    parser.add_argument(
+        "--temperature",
+        type=float,
+        default=0.0,
+        metavar="T",
+        help="0 takes the likeliest token (default), more draws among the likely ones",
+    )
     options = parser.parse_args()
     if options.tokens < 1 or not 0 <= options.temperature < float("inf"):
         parser.error("--tokens must be at least 1, --temperature at least 0, finite")

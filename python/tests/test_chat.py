@@ -3,11 +3,14 @@
 
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import torch
 from interpreters import run_script
+from torch_spyre import _C
+from torch_spyre.compile_backend import compiled_parts
 
 CHAT = Path(__file__).resolve().parents[2] / "examples" / "chat.py"
 sys.path.insert(0, str(CHAT.parent))
@@ -144,6 +147,39 @@ def test_tokens_that_are_never_chosen(temperature):
     logits = torch.tensor([-INFINITY, 5.0, 4.0, -INFINITY])
     drawn = {chat.choose(logits, temperature) for _ in range(64)}
     assert drawn == ({1, 2} if temperature > 1 else {1})
+
+
+def test_predicts_the_card_without_the_host():
+    """A step takes what its program takes, launch included, however late the host is."""
+    model = chat.ByteModel(8)
+    with torch.no_grad():
+        for token in b"ab":
+            _, seconds = chat.timed(model.step, [token])
+    expected = compiled_parts()[-1].graph.predicted_seconds
+    assert seconds == pytest.approx(expected, rel=1e-6)
+
+
+def test_counts_every_launch():
+    launch = _C.device_spec()["launchSeconds"]
+    x = torch.ones(64, device="spyre") + 1
+    with torch.spyre.profiler.profile() as profile:
+        for _ in range(3):
+            x = x + 1
+        torch.spyre.synchronize()
+        time.sleep(0.01)
+        x = x + 1
+    kernels = sum(kernel.predicted_seconds for kernel in profile.kernels)
+    seconds = chat.card_seconds(profile.kernels)
+    assert len(profile.kernels) == 4
+    assert seconds == pytest.approx(kernels + 4 * launch, rel=1e-6)
+    assert chat.card_seconds([]) == 0
+
+
+def test_help_says_what_options_do(monkeypatch, capsys):
+    status, out, _ = run_here(monkeypatch, capsys, "--help")
+    assert status == 0 and out.count("usage:") == 1
+    for text in ("the text to continue", "a checkpoint of", "how many", "likeliest"):
+        assert text in out
 
 
 WORDS = [f"w{number}" for number in range(64)]
