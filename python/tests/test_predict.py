@@ -138,6 +138,20 @@ def test_plain_module_of_tokens():
     assert all(m.training for m in module.modules())
 
 
+@pytest.mark.parametrize(
+    ("phases", "message"),
+    [
+        (["decode"], "there is no phase decode.*let the function return"),
+        ([], "expected some of"),
+        (["prefill", "train"], "expected some of"),
+    ],
+)
+def test_phases_that_are_not_there(phases, message):
+    module = nn.Sequential(nn.Embedding(131, 65), nn.Linear(65, 131))
+    with pytest.raises(ValueError, match=message):
+        predict(module, prompt=3, phases=phases)
+
+
 def test_changed_devices():
     results = predict_changes(
         model_of(stack),
@@ -331,6 +345,10 @@ def test_prefill_and_decode_of_a_whole_model(batch, prompt, context):
         (
             ["--model=torch.nn:Identity"],
             "torch.nn:Identity: nothing of it runs on the card in prefill",
+        ),
+        (
+            ["--model=torch.nn:Identity", "--phase=decode"],
+            "torch.nn:Identity: there is no phase decode",
         ),
         (["--model=own:stack", "--device=list.json"], "list.json: expected an object"),
         (

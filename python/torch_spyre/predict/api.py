@@ -31,6 +31,9 @@ ALIASES = {
     "lx": "lxBytesPerCore",
 }
 
+#: What can be predicted of a model.
+PHASES = ("prefill", "decode")
+
 
 def _silent(text: str) -> None:
     pass
@@ -196,7 +199,7 @@ def predict(
     batch: int = 1,
     prompt: int = 512,
     context: int = 0,
-    phases: Sequence[str] = ("prefill", "decode"),
+    phases: Sequence[str] = PHASES,
     cards: int = 1,
     machines: int = 1,
     tensor_parallel: int | None = None,
@@ -241,6 +244,9 @@ def _predict(
 ) -> dict[str, Any]:
     batch, prompt = asked.batch, asked.prompt
     context = asked.context or prompt + 1
+    unknown = [phase for phase in asked.phases if phase not in PHASES]
+    if unknown or not asked.phases:
+        raise ValueError(f"phases: expected some of {PHASES}, found {asked.phases}")
     for name, value in (("batch", batch), ("prompt", prompt), ("context", context)):
         if value < 1:
             raise ValueError(f"{name}: {value} is not positive")
@@ -268,6 +274,12 @@ def _predict(
             raise ValueError(f"{model.name}: its inputs are fixed, for one card")
         result["phases"]["program"] = programs.step(model, (1, 1, 1), device, cards)
         return result
+    if "prefill" not in asked.phases and not model.can_decode:
+        raise models.ModelError(
+            f"{model.name}: there is no phase decode, because nothing says what a step "
+            "with a context takes; let the function return the module and a function "
+            "(batch, query, context) -> inputs, or predict the phase prefill"
+        )
     own_batch = cards.batch_of_copy(batch)
 
     def seconds_of(name: str, new: int, all_: int) -> float:
@@ -295,7 +307,7 @@ def what_if(
     batch: int = 1,
     prompt: int = 512,
     context: int = 0,
-    phases: Sequence[str] = ("prefill", "decode"),
+    phases: Sequence[str] = PHASES,
     cards: int = 1,
     machines: int = 1,
     tensor_parallel: int | None = None,

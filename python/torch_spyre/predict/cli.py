@@ -21,6 +21,7 @@ models:
   module:function    a Python function without arguments that returns an nn.Module,
                      or one and a function (batch, query, context) -> inputs;
                      a module without such a function is called with token numbers
+                     and has no phase decode
   FILE.pt2           a program of torch.export.save, with its example inputs
   FILE.mlir          a program in spyre_graph
                      (batch, prompt, context and phase say nothing of these two)
@@ -103,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--phase",
-        choices=["prefill", "decode", "both"],
+        choices=[*api.PHASES, "both"],
         default="both",
         help="what is predicted: time to first token, time per token (default: both)",
     )
@@ -188,7 +189,7 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
     device = api.load_device(options.device) if options.device else {}
     if options.cores:
         device["numCores"] = options.cores
-    phases = ["prefill", "decode"] if options.phase == "both" else [options.phase]
+    phases = list(api.PHASES) if options.phase == "both" else [options.phase]
     changes = dict(options.what_if)
     for name in changes:
         if sum(name == other for other, _ in options.what_if) > 1:
