@@ -156,6 +156,17 @@ def test_navigation_has_every_page():
     assert set(listed) == pages | set(makers())
 
 
+def test_versions_to_install_are_those_of_the_project():
+    project = (ROOT / "pyproject.toml").read_text()
+    named = {
+        (page.relative_to(ROOT), requirement)
+        for page in PAGES
+        for requirement in re.findall(r"pip install ([\w-]+==[\w.]+)", page.read_text())
+    }
+    assert named
+    assert not [(p, r) for p, r in named if f'"{r}"' not in project]
+
+
 def test_pipeline_options_are_documented():
     header = (ROOT / "include" / "Spyre" / "Compiler" / "Pipeline.h").read_text()
     options = set(re.findall(r'\*this,\s+"([a-z-]+)"', header))

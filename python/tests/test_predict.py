@@ -2,6 +2,7 @@
 """Predictions of whole models: sums of what spyre-run says, equal layers once."""
 
 import json
+import sys
 
 import pytest
 import torch
@@ -150,6 +151,12 @@ def test_phases_that_are_not_there(phases, message):
     module = nn.Sequential(nn.Embedding(131, 65), nn.Linear(65, 131))
     with pytest.raises(ValueError, match=message):
         predict(module, prompt=3, phases=phases)
+
+
+def test_a_preset_without_transformers(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    assert cli.main(["--model", "granite-3.3-8b", "--quiet"]) == 1
+    assert f"run {sys.executable} -m pip install transformers" in capsys.readouterr()[1]
 
 
 def test_changed_devices():

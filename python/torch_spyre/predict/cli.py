@@ -16,8 +16,10 @@ from torch_spyre.predict.memory import PeakMemory
 
 _EPILOG = """\
 models:
-  a preset           {presets}
-  FILE.json          a configuration of transformers, with its model_type
+  a preset           {presets};
+                     needs transformers: pip install transformers
+  FILE.json          a configuration of transformers, with its model_type;
+                     needs transformers, too
   module:function    a Python function without arguments that returns an nn.Module,
                      or one and a function (batch, query, context) -> inputs;
                      a module without such a function is called with token numbers

@@ -119,8 +119,8 @@ def _from_config(name: str, values: dict[str, Any], dtype: torch.dtype) -> Model
         from transformers import AutoConfig, AutoModelForCausalLM
     except ImportError as error:
         raise ModelError(
-            f"{name}: configurations are read by transformers, which is not "
-            f"installed: {error}"
+            f"{name}: configurations are read by transformers, which cannot be "
+            f"imported ({error}): run {sys.executable} -m pip install transformers"
         ) from error
     values = dict(values)
     kind = values.pop("model_type", None)
