@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "torch_spyre"
@@ -37,17 +38,38 @@ ROOT_FILES = {
 }
 
 #: Heading of the Python API -> files, the first of which says what they are, and the
-#: names to show (None: all that are public).
+#: names to show (None: all that are public; methods by `Class.method`).
 API: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None]] = {
     'torch.compile(backend="spyre")': (
         ("compile_backend.py", "frontend/parts.py", "frontend/refusals.py"),
-        ("spyre", "compiled_parts", "refusals"),
+        ("spyre", "compiled_parts", "CompiledPart.report", "refusals"),
     ),
     "torch_spyre: hints": (
         ("frontend/hints.py",),
         ("spyre_hint", "declare_tensor_dim", "name_tensor_dims"),
     ),
     "torch_spyre: the cache": (("frontend/cache.py",), ("clear_cache",)),
+    "torch_spyre.extend": (
+        ("extend.py", "frontend/lowering.py", "errors.py"),
+        (
+            "decomposition",
+            "lowering",
+            "LoweringContext.op",
+            "fallback",
+            "run_on_cpu",
+            "remove",
+            "ExtensionError",
+        ),
+    ),
+    "torch_spyre.predict": (
+        ("predict/__init__.py", "predict/api.py", "predict/models.py"),
+        ("predict", "what_if", "predict_mlir", "ModelError"),
+    ),
+    "torch_spyre.testing": (
+        ("testing/__init__.py", "testing/recorder.py", "testing/located.py"),
+        ("record", "Recording", "InputError"),
+    ),
+    "torch_spyre.model_utils": (("model_utils.py",), None),
     "torch.spyre": (
         (
             "device/__init__.py",
@@ -156,6 +178,7 @@ def _prose(docstring: str) -> str:
             continue
         entry = re.fullmatch(r"    (\w+): (.*)", line) if section else None
         text = f"- `{entry[1]}`: {entry[2]}" if entry else line
+        text = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", text)
         lines.append(re.sub(r"``([^`]+)``", r"`\1`", text))
     if code:
         lines.append("```")
@@ -169,18 +192,30 @@ def _signature(node: ast.FunctionDef) -> str:
     line = f"{node.name}({arguments}){returns}"
     if len(line) <= WIDTH:
         return line
-    # A comma inside of brackets belongs to a type.
-    lines = re.sub(r", (?![^\[\]]*\])", ",\n    ", arguments)
+    # A comma inside of brackets belongs to a type or a default.
+    lines, depth = "", 0
+    for piece in re.split(r"(, |[\[\](){}])", arguments):
+        depth += (piece in ("[", "(", "{")) - (piece in ("]", ")", "}"))
+        lines += ",\n    " if piece == ", " and depth == 0 else piece
     return f"{node.name}(\n    {lines}\n){returns}"
 
 
-def _entry(node: ast.AST, level: int) -> list[str]:
+def _member(node: ast.FunctionDef) -> str:
+    """A method's signature, or a property's name and type."""
+    if "property" in map(ast.unparse, node.decorator_list):
+        return (
+            f"{node.name}: {ast.unparse(node.returns)}" if node.returns else node.name
+        )
+    return _signature(node)
+
+
+def _entry(node: ast.AST, level: int, name: str = "") -> list[str]:
     """Heading, signature and docstring of a function or class."""
     docstring = ast.get_docstring(node) or ""  # type: ignore[arg-type]
     mark = "#" * level
     if isinstance(node, ast.FunctionDef):
         head = ["```python", _signature(node), "```"]
-        return [f"{mark} `{node.name}`", "", *head, "", _prose(docstring), ""]
+        return [f"{mark} `{name or node.name}`", "", *head, "", _prose(docstring), ""]
     assert isinstance(node, ast.ClassDef)
     fields = [
         ast.unparse(item) for item in node.body if isinstance(item, ast.AnnAssign)
@@ -192,8 +227,17 @@ def _entry(node: ast.AST, level: int) -> list[str]:
         if isinstance(item, ast.FunctionDef) and not item.name.startswith("_"):
             text = " ".join((ast.get_docstring(item) or "").split())
             text = re.sub(r"``([^`]+)``", r"`\1`", text)
-            lines.append(f"- `{_signature(item)}`: {text}")
+            lines.append(f"- `{_member(item)}`: {text}")
     return [*lines, ""]
+
+
+def _named(by_name: dict[str, Any], name: str) -> Any:
+    """The function or class of a name, or the method of `Class.method`."""
+    head, _, method = name.partition(".")
+    node = by_name[head]
+    if not method:
+        return node
+    return next(n for n in node.body if getattr(n, "name", "") == method)
 
 
 def _python_api() -> str:
@@ -213,17 +257,13 @@ def _python_api() -> str:
             for n in tree.body
             if isinstance(n, (ast.FunctionDef, ast.ClassDef))
         ]
+        by_name = {node.name: node for node in nodes}
         if names is None:
-            nodes = [
-                n
-                for n in nodes
-                if not n.name.startswith("_") and n.name not in ("register",)
-            ]
-        else:
-            by_name = {node.name: node for node in nodes}
-            nodes = [by_name[name] for name in names]
-        for node in nodes:
-            lines += _entry(node, 3)
+            names = tuple(
+                n for n in by_name if not n.startswith("_") and n != "register"
+            )
+        for name in names:
+            lines += _entry(_named(by_name, name), 3, name)
     stub = (PACKAGE / "_C.pyi").read_text(encoding="utf-8")
     lines += [
         "## torch_spyre._C",

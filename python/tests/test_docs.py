@@ -156,6 +156,50 @@ def test_navigation_has_every_page():
     assert set(listed) == pages | set(makers())
 
 
+def test_the_python_page_has_what_users_import():
+    import torch_spyre
+    from torch_spyre import extend, model_utils, predict, testing
+
+    page = makers()["reference/python.md"]()
+    headings = set(re.findall(r"^### `(.*)`$", page, flags=re.M))
+    public = {
+        name
+        for module in (extend, model_utils, predict, testing, torch_spyre)
+        for name in module.__all__
+        if getattr(getattr(module, name), "__module__", "_C") != "torch_spyre._C"
+    }
+    inside = {"_C", "__version__", "constants", "make_spyre_module"}
+    inside |= {"fallback_report", "reset_fallback_report"}
+    assert public - inside <= headings
+    # Properties are no methods, and types are not torn apart.
+    assert "- `id: int`" in page and "`id()" not in page
+    assert "changes: dict[str, Sequence[Any]],\n" in page
+    assert not re.search(r":\w+:`", page)
+
+
+def test_keys_of_reports_are_documented():
+    import torch
+    from torch_spyre.compile_backend import CompiledPart, compiled_parts
+    from torch_spyre.predict import predict
+
+    torch.compile(torch.exp, backend="spyre")(torch.ones(3, device="spyre"))
+    listed = re.findall(r"^ +(\w+): ", CompiledPart.report.__doc__, flags=re.M)
+    assert listed == list(compiled_parts()[-1].report()[0])
+
+    model = torch.nn.Sequential(torch.nn.Embedding(131, 64), torch.nn.Linear(64, 64))
+    result = predict(model, prompt=3)
+    phase = result["phases"]["prefill"]
+    page = (DOCS / "guide" / "predict.md").read_text()
+    tables = re.findall(r"\| key of (?:the result|a phase) .*?\n\n", page, flags=re.S)
+    for table, found in zip(tables, (result, phase), strict=True):
+        rows = re.findall(r"^\| (`[^|]*) \|", table, flags=re.M)
+        keys = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+        of_decode = {"time_per_token_seconds", "tokens_per_second"}
+        assert keys - of_decode == set(found)
+    for name in (*phase["bytes"], *phase["parts"][0]):
+        assert f"`{name}`" in tables[1]
+
+
 def test_versions_to_install_are_those_of_the_project():
     project = (ROOT / "pyproject.toml").read_text()
     named = {

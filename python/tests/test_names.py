@@ -81,6 +81,14 @@ def test_names_of_c_in_torch_spyre():
         torch.spyre.nothing  # noqa: B018
 
 
+def test_names_that_the_package_loads_late():
+    listed = dir(torch_spyre)
+    for name in ("clear_cache", "spyre_hint", "declare_tensor_dim", "extend"):
+        assert name in listed and hasattr(torch_spyre, name)
+    assert {"clear_cache", "name_tensor_dims"} <= set(torch_spyre.__all__)
+    assert all(hasattr(torch_spyre, name) for name in torch_spyre.__all__)
+
+
 def test_accelerator():
     """All of torch.accelerator does something sensible."""
     accelerator = torch.accelerator

@@ -38,6 +38,23 @@ def test_names_of_torch_exist():
     assert torch.dtype in found
 
 
+def test_docstrings_of_what_python_completes():
+    """The stub says of these what the module does."""
+    from torch_spyre import _C
+
+    stub = ast.parse((PACKAGE / "_C.pyi").read_text(encoding="utf-8"))
+    said = {
+        node.name: ast.get_docstring(node)
+        for node in stub.body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node)
+    }
+    functions = [n for n in said if not isinstance(getattr(_C, n), type)]
+    assert "copy_tensor" in functions
+    assert {"SpyreError", "UnsupportedOp", "RefusedPlan"} <= set(said)
+    for name in functions:
+        assert getattr(_C, name).__doc__ == said[name], name
+
+
 def test_stub_of_the_extension(tmp_path):
     assert (PACKAGE / "py.typed").exists()
     allowed, settings = tmp_path / "allowed", tmp_path / "mypy.ini"

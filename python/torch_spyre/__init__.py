@@ -86,12 +86,20 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module 'torch_spyre' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})
+
+
 __all__ = [
     "_C",
     "SpyreError",
     "__version__",
+    "clear_cache",
     "constants",
+    "declare_tensor_dim",
     "fallback_report",
     "make_spyre_module",
+    "name_tensor_dims",
     "reset_fallback_report",
+    "spyre_hint",
 ]

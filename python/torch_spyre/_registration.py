@@ -48,6 +48,7 @@ def _compile_sized(*call: Any) -> Any:
 
 
 def _exchange_stream(stream: torch.Stream) -> torch.Stream:
+    """Makes a stream this thread's current one; returns the one before."""
     previous = device.current_stream(torch.Stream.device.__get__(stream))
     device.set_stream(stream)
     return previous
@@ -56,15 +57,18 @@ def _exchange_stream(stream: torch.Stream) -> torch.Stream:
 def _copy_tensor(
     source: torch.Tensor, destination: torch.Tensor, non_blocking: bool = False
 ) -> torch.Tensor:
+    """Copies a tensor into another one, between any two devices; returns that."""
     return destination.copy_(source, non_blocking=non_blocking)
 
 
 def _to_with_layout(tensor: torch.Tensor, layout: _C.SpyreTensorLayout) -> torch.Tensor:
+    """The tensor on its card, or on the current one, stored in a layout."""
     device = tensor.device if tensor.device.type == "spyre" else "spyre"
     return tensor.to(device, device_layout=layout)
 
 
 def _get_stream_from_pool(device: Any = None, priority: int = 0) -> torch.Stream:
+    """A stream of a card's pool; priority 0 is low, any other high."""
     return Stream(device, priority)
 
 
@@ -81,6 +85,7 @@ def _complete_bindings() -> None:
 
 
 def _create_collectives(*arguments: Any) -> Any:
+    """A process group of ``spyreccl``, from what torch.distributed gives a backend."""
     from torch_spyre.distributed import SpyreCCL
 
     return SpyreCCL(*arguments)

@@ -214,6 +214,7 @@ def predict(
 
     There are ``cards`` in each of ``machines``. ``tensor_parallel`` of them share a
     copy of the model, by default those of a machine; the copies share the batch.
+    docs/guide/predict.md lists the keys of the result, which are those of ``--json``.
     Raises ValueError for what cannot be asked.
     """
     asked = _Asked(batch, prompt, context, phases, cards, machines, tensor_parallel)
