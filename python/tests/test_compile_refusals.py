@@ -81,6 +81,19 @@ def test_the_refused_operator_runs_by_itself(refuse):
             assert warning.lineno == line_of(function, "abs()")
 
 
+def test_what_its_row_refuses_is_only_logged(monkeypatch, caplog):
+    """The operator is taken apart, and runs on the device."""
+    monkeypatch.setattr(refusals, "_refusals", Counter())
+    torch_spyre.reset_fallback_report()
+    x = whole((2, 20000))
+    with caplog.at_level("INFO", "spyre.inductor"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        actual = compiled(lambda x: torch.sort(x * 2, -1)[0] + 1)(x.to("spyre"))
+    assert_exact(actual.cpu(), torch.sort(x * 2, -1)[0] + 1)
+    assert "more than 16384 elements are sorted in parts" in caplog.text
+    assert (refusals.refusals(), torch_spyre.fallback_report()) == ({}, {})
+
+
 def test_several_results(refuse):
     def function(x):
         value, index = (x * 2).max(-1)
