@@ -295,7 +295,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     "model_utils": {"device"},
     "streams": {"device"},
     "version": {"torch_spyre"},
-    "predict": {"decompositions", "device", "frontend", "json_files"},
+    "predict": {"decompositions", "device", "frontend", "json_files", "tools"},
     # What users add to the compiler, and where it is kept.
     "extend": {"extensions", "frontend", "ops"},
     "extensions": {"errors"},
@@ -319,6 +319,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
         "extensions",
         "json_files",
         "logging_config",
+        "tools",
     },
 }
 PYTHON_PACKAGE = "python/torch_spyre/"

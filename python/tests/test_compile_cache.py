@@ -334,6 +334,23 @@ def test_one_folder_per_part(tmp_path, monkeypatch):
         assert (folder / "run.sh").exists()
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_dump_finds_the_tool(tmp_path, monkeypatch, is_there):
+    """The one of this package; where the folder has gone elsewhere, that on the PATH."""
+    x = values((5, 70), torch.float16).to("spyre")
+    _, (folder,) = dumped(tmp_path, lambda x: x + 1, x, monkeypatch=monkeypatch)
+    script = folder / "run.sh"
+    path = os.environ["PATH"]
+    if not is_there:
+        line = next(n for n in script.read_text().splitlines() if "tool=/" in n)
+        script.write_text(script.read_text().replace(line, "tool=/nowhere/spyre-run"))
+        path = f"{TOOLS}{os.pathsep}{path}"
+    environment = {**os.environ, "PATH": path}
+    command = ["sh", str(script)]
+    subprocess.run(command, env=environment, check=True, cwd=tmp_path, timeout=100)
+    assert (folder / "out").is_dir()
+
+
 def test_dumps_of_processes_in_one_folder(tmp_path, monkeypatch):
     """Another one makes the folder after this one has found that there is none."""
     exists = Path.exists

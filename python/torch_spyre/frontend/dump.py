@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import shlex
 import shutil
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from torch.fx import Node
 
 from torch_spyre import _C
 from torch_spyre._inductor import config
+from torch_spyre.tools import ToolError, find_tool
 
 
 def dump_dir() -> Path | None:
@@ -99,10 +101,12 @@ class PartDump:
         for number, (dtype, sizes, *_) in enumerate(outputs):
             file = save(f"out{number}", torch.zeros(sizes, dtype=dtype))
             arguments += ["--arg", file]
-        command = ["spyre-run", "ktir.mlir", *arguments, "--out-dir", "out"]
+        command = shlex.join(["ktir.mlir", *arguments, "--out-dir", "out"])
         (self.folder / "run.sh").write_text(
             "#!/bin/sh\n# Runs the dumped program on the inputs of its first run.\n"
-            'cd "$(dirname "$0")" && ' + shlex.join(command) + "\n"
+            f"tool={shlex.quote(_path_of_spyre_run())}\n"
+            '[ -x "$tool" ] || tool=spyre-run\n'
+            f'cd "$(dirname "$0")" && "$tool" {command}\n'
         )
 
     def save_report(self, kernels: list[dict[str, Any]]) -> None:
@@ -110,6 +114,14 @@ class PartDump:
         path = self.folder / "report.json"
         if not path.exists():
             path.write_text(json.dumps(kernels, indent=2) + "\n")
+
+
+def _path_of_spyre_run() -> str:
+    """Of the tool that this package uses; its name alone if there is none."""
+    try:
+        return os.path.abspath(find_tool("spyre-run"))
+    except ToolError:
+        return "spyre-run"
 
 
 def _read_storage(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:

@@ -4,29 +4,12 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from torch_spyre import _C
-
-
-class ToolError(RuntimeError):
-    """A tool is missing or refused its input."""
-
-
-def find_tool(name: str) -> str:
-    """A tool of the build: on the PATH, or beside the extension module."""
-    found = shutil.which(name)
-    if found:
-        return found
-    for folder in Path(os.path.realpath(_C.__file__)).parents:
-        if (folder / "bin" / name).is_file():
-            return str(folder / "bin" / name)
-    raise ToolError(f"{name} is not on the PATH")
+from torch_spyre.tools import ToolError, find_tool
 
 
 def run_tool(command: list[str], text: str | None = None) -> str:
