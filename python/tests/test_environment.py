@@ -27,15 +27,15 @@ USES = {
     "IS_INDUCTOR_SPAWNED_SUBPROCESS": "torch.spyre.device_count()",
     "SPYRE_LAUNCH_BLOCKING": "x + x",
     "SPYRE_POISON_FREED": "x + x",
-    "SPYRE_ALLOW_TILED_LAUNCH": "_C.read_environment('SPYRE_ALLOW_TILED_LAUNCH')",
-    "TORCH_SPYRE_DOWNCAST_WARN": "torch.arange(65).to('spyre')",
-    "TORCH_SPYRE_DOWNCAST_ERROR": "torch.tensor([2**40]).to('spyre')",
+    "SPYRE_ALLOW_TILED_LAUNCH": "x + x",
+    "TORCH_SPYRE_DOWNCAST_WARN": "x + x",
+    "TORCH_SPYRE_DOWNCAST_ERROR": "torch.compile(torch.exp, backend='spyre')(x)",
     "TORCH_SPYRE_DEBUG": "torch.compile(torch.exp, backend='spyre')(x)",
     "SPYRE_DUMP_DIR": "torch.compile(torch.exp, backend='spyre')(x)",
     "SPYRE_DECISIONS_IN": "torch.compile(torch.exp, backend='spyre')(x)",
     "SPYRE_EXECUTE": "torch.compile(torch.exp, backend='spyre')(x)",
-    "DUMP_SPYRE_CODE": "_C.read_environment('DUMP_SPYRE_CODE')",
-    "SPYRE_VERIFY_EACH_PASS": "torch.compile(torch.exp, backend='spyre')(x)",
+    "DUMP_SPYRE_CODE": "x + x",
+    "SPYRE_VERIFY_EACH_PASS": "x + x",
     "SPYRE_NUM_THREADS": "x + x; torch.spyre.synchronize()",
     "SPYRE_CPU_CAPABILITY": "x + x; torch.spyre.synchronize()",
     "SPYRE_PROGRESS_AFTER": "x + x; torch.spyre.synchronize()",
@@ -105,6 +105,26 @@ def test_values_have_the_type_of_their_kind(monkeypatch):
 def test_the_script_reads_the_table_as_the_compiler_does():
     rows = [(r["group"], r["name"], r["kind"], r["help"]) for r in TABLE.values()]
     assert docs_tables.variables() == rows
+
+
+def test_variables_of_test_frameworks_are_documented():
+    page = (ROOT / "docs" / "reference" / "environment.md").read_text()
+    folder = ROOT / "python" / "torch_spyre"
+    texts = [path.read_text() for path in (folder / "testing").glob("*.py")]
+    texts.append((folder / "_inductor" / "config.py").read_text())
+    read = re.compile(r'environ(?:ment)?\.get\("(\w+)"|^ +"(TORCH_\w*ROOT)": ', re.M)
+    names = {a or b for text in texts for a, b in read.findall(text)}
+    assert {"TORCH_ROOT", "TORCH_COMPILE_DEBUG", "OOT_TEST_FILE"} <= names
+    assert [name for name in names if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("name", ["SENCORES", "SPYRE_INDUCTOR_LOG"])
+def test_what_import_torch_reads_is_named_by_its_error(name):
+    """As the page on troubleshooting shows it."""
+    result = run_python("import torch", without=TABLE, ends_at_once=True, **{name: "x"})
+    assert result.returncode == 1
+    assert f"{name}: expected" in result.stderr
+    assert "Failed to load the backend extension: torch_spyre" in result.stderr
 
 
 @pytest.mark.parametrize("page", docs_tables.TABLES)

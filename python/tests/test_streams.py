@@ -140,7 +140,7 @@ def test_event_times():
     x @ x
     torch.spyre.synchronize()
     start, middle, end = (torch.spyre.Event() for _ in range(3))
-    with pytest.raises(RuntimeError, match="record both events"):
+    with pytest.raises(RuntimeError, match="record both events and call synchronize"):
         start.elapsed_time(end)
     start.record()
     x @ x

@@ -12,6 +12,7 @@ PyTorch's controls of its caches hold for it too: ``fresh_cache()``,
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import logging
 import os
@@ -89,11 +90,28 @@ def counted() -> Iterator[None]:
         _is_counted.reset(token)
 
 
+@functools.cache
+def _variables() -> tuple[str, ...]:
+    return tuple(row["name"] for row in _C.environment_variables())
+
+
+def _check_environment() -> None:
+    """Reads all variables, also those that a process may have no use for.
+
+    A wrong value is the user's error, and would go unnoticed. The compiler's own error
+    would pass for a graph that it refuses.
+    """
+    for name in _variables():
+        _C.read_environment(name)
+
+
 def load_or_compile(builder: Any, options: dict[str, Any]) -> Any:
-    """The program of an imported graph, from memory, disk or the compiler."""
+    """The program of an imported graph, from memory, disk or the compiler.
+
+    Raises ValueError for a variable of the environment with a wrong value.
+    """
+    _check_environment()
     key = _C.get_cache_key(builder, options)
-    # A wrong value is the user's error; the compiler's own would pass for a graph that
-    # it refuses.
     if _C.read_environment("SPYRE_VERIFY_EACH_PASS"):
         # Programs that were made without being checked are made again.
         key = hashlib.sha256(f"{key} checked after each pass".encode()).hexdigest()
