@@ -30,7 +30,7 @@ from pathlib import Path
 
 FENCE = re.compile(r"```(\S*)\s*")
 COMMENT = re.compile(
-    r"<!-- (made from the one above by|printed by|not run|file): (.*) -->"
+    r"<!-- (made from the one above by|printed by|quoted from|not run|file): (.*) -->"
 )
 
 

@@ -6,6 +6,7 @@ of Python names. A comment right above a block says what is special:
 
   <!-- not run: REASON -->   nothing executes it
   <!-- file: NAME -->        the block's text is saved under this name first
+  <!-- quoted from: FILE --> the block's text is in this file
 
 Of a ```console block the lines after `$` run, and each of the others is a line
 that the commands print. test/docs/pages.test checks the examples in MLIR.
@@ -209,6 +210,36 @@ def test_versions_to_install_are_those_of_the_project():
     }
     assert named
     assert not [(p, r) for p, r in named if f'"{r}"' not in project]
+
+
+def test_quotations_are_in_their_files():
+    quoted = [
+        (page, block)
+        for page in PAGES
+        for block in blocks_of(page.read_text())
+        if "quoted from" in block.notes
+    ]
+    assert quoted
+    for page, block in quoted:
+        source = (ROOT / block.notes["quoted from"]).read_text()
+        assert "".join(block.text.split()) in "".join(source.split()), page
+
+
+def test_passes_are_listed_in_their_order(tmp_path):
+    (tmp_path / "device.json").write_text("{}")
+    options = (
+        f"target=ktir device={tmp_path}/device.json decisions-in={tmp_path}/in.json "
+        f"decisions-out={tmp_path}/out.json size-loops=true"
+    )
+    tool = ROOT / "build" / "bin" / "spyre-opt"
+    command = [tool, "-", f"--spyre-pipeline={options}", "--dump-pass-pipeline"]
+    done = subprocess.run(command, input="", capture_output=True, text=True)
+    # What is printed before a pass runs: there are no decisions.
+    passes = re.findall(r"^ *((?:spyre|convert)-[\w-]+)", done.stderr, flags=re.M)
+    page = (DOCS / "internals" / "index.md").read_text()
+    section = page[page.index("## Passes in order") : page.index("## Backend")]
+    assert passes[-1:] == ["convert-spyre-graph-to-ktir"], done.stderr
+    assert re.findall(r"^\| `--([\w-]+)`", section, flags=re.M) == passes
 
 
 def test_pipeline_options_are_documented():
