@@ -212,6 +212,20 @@ def test_versions_to_install_are_those_of_the_project():
     assert not [(p, r) for p, r in named if f'"{r}"' not in project]
 
 
+def test_what_the_test_frameworks_need_can_be_installed():
+    """There is no package with this extra to download."""
+    extra = re.search(
+        r"^tests = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(), flags=re.M
+    )
+    command = "pip install " + extra[1].replace('"', "").replace(",", "")
+    package = ROOT / "python" / "torch_spyre" / "testing"
+    places = [DOCS / "guide" / "test-frameworks.md"]
+    places += [package / "__init__.py", package / "located.py"]
+    assert [place for place in places if command not in place.read_text()] == []
+    for page in (*PAGES, *package.glob("*.py")):
+        assert "install torch-spyre[" not in page.read_text(), page
+
+
 def test_quotations_are_in_their_files():
     quoted = [
         (page, block)

@@ -2,8 +2,8 @@
 """Test frameworks of the field, and reports of what a model needs of the device.
 
 The commands ``spyre-model-ops``, ``spyre-upstream-tests`` and ``spyre-enablement``;
-``record`` writes the descriptors of a model's operators from Python. They read YAML:
-``pip install torch-spyre[tests]``.
+``record`` writes the descriptors of a model's operators from Python. They need what the
+extra ``tests`` of the package names: ``pip install expecttest pytest pyyaml``.
 """
 
 from __future__ import annotations

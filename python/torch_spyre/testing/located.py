@@ -15,7 +15,7 @@ try:
 except ImportError as error:  # pragma: no cover - an environment without the extra
     raise ImportError(
         "PyYAML is missing, which reads descriptors and configurations: "
-        "pip install torch-spyre[tests]"
+        f"run {sys.executable} -m pip install expecttest pytest pyyaml"
     ) from error
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
