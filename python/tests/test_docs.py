@@ -226,6 +226,20 @@ def test_what_the_test_frameworks_need_can_be_installed():
         assert "install torch-spyre[" not in page.read_text(), page
 
 
+def test_every_command_is_in_the_table_of_tools():
+    project = (ROOT / "pyproject.toml").read_text()
+    commands = set(re.findall(r"^(spyre-[\w-]+) = ", project, flags=re.M))
+    page = (DOCS / "reference" / "options.md").read_text()
+    table = page[page.index("## Tools") :]
+    assert len(commands) == 8
+    assert commands == set(re.findall(r"^\| `(spyre-[\w-]+)` \|", table, flags=re.M))
+
+
+def test_no_page_names_a_folder_outside_of_the_repository():
+    for page in PAGES:
+        assert "../data" not in page.read_text().replace("`../shared/data`", ""), page
+
+
 def test_quotations_are_in_their_files():
     quoted = [
         (page, block)
