@@ -164,6 +164,8 @@ def test_layouts_given_by_the_user():
     assert _C.read_device_bytes(device) == sticks(x, [1, 0])
     assert_same(device.cpu(), round_trip(x))
     assert device.to(device_layout=order) is device
+    with pytest.raises(TypeError, match="must be a SpyreTensorLayout, found int"):
+        x.to("spyre", device_layout=3)
     assert device.to(device_layout=order, copy=True) is not device
 
     default = _C.SpyreTensorLayout([130, 70], torch.float16)

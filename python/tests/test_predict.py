@@ -474,6 +474,14 @@ class TestTransformers:
             predict(str(path))
 
 
+def test_functions_of_models_take_no_arguments(tmp_path, monkeypatch):
+    (tmp_path / "own_needs.py").write_text("def make(width):\n    return None\n")
+    monkeypatch.chdir(tmp_path)
+    message = "own_needs:make: is called without arguments, missing .*'width'"
+    with pytest.raises(ModelError, match=message):
+        predict("own_needs:make")
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("lx_planning", False), ("dxp_lx_frac_avail", 0.9999)]
 )

@@ -34,11 +34,25 @@
 #include "Spyre/Target/Targets.h"
 #endif
 
+/// Stands above the options in --help.
+static constexpr const char *kOverview =
+    R"(spyre-opt: runs passes of the compiler on IR, as mlir-opt does
+
+  spyre-opt graph.mlir --spyre-pipeline         a graph to a plan and to KTIR
+  spyre-opt plan.mlir --spyre-verify-plan -o -  one pass
+  spyre-opt graph.mlir --spyre-pipeline --dump-pass-pipeline
+                                                which passes that are
+
+The passes of this project are --convert-aten-to-spyre-graph,
+--convert-spyre-graph-to-ktir, and those that begin with --spyre- and --ktdp-;
+the others are MLIR's. docs/internals has a page for each stage.
+)";
+
 /// mlir-opt, but for a look at the text before it is parsed.
 static mlir::LogicalResult optimize(int argc, char **argv,
                                     mlir::DialectRegistry &registry) {
   auto [inputFile, outputFile] =
-      mlir::registerAndParseCLIOptions(argc, argv, "spyre-opt\n", registry);
+      mlir::registerAndParseCLIOptions(argc, argv, kOverview, registry);
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
     return mlir::MlirOptMain(argc, argv, inputFile, outputFile, registry);

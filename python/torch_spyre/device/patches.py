@@ -130,6 +130,10 @@ def _empty_for(
 def _to_layout(
     self: torch.Tensor, layout: _C.SpyreTensorLayout, *args: Any, **kwargs: Any
 ) -> torch.Tensor:
+    if not isinstance(layout, _C.SpyreTensorLayout):
+        raise TypeError(
+            f"device_layout must be a SpyreTensorLayout, found {type(layout).__name__}"
+        )
     copy = kwargs.pop("copy", False)
     other = next((a for a in args if isinstance(a, torch.Tensor)), None)
     if other is None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -147,6 +148,10 @@ def _from_function(source: str, dtype: torch.dtype) -> Model:
         function = getattr(importlib.import_module(module_name), function_name)
     except (ImportError, AttributeError) as error:
         raise ModelError(f"{source}: {error}") from error
+    try:
+        inspect.signature(function).bind()
+    except TypeError as error:
+        raise ModelError(f"{source}: is called without arguments, {error}") from error
     with torch.device("meta"):
         made = function()
     inputs = None
