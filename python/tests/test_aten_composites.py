@@ -4,7 +4,7 @@
 import pytest
 import torch
 from aten_rows import F16, F32, aten, check, ints, randn, run, wide
-from numerics import assert_like_oracle, oracle
+from numerics import assert_like_oracle, compiled, oracle
 
 
 def attention(query, key, value, mask=None, causal=False, scale=None):
@@ -215,3 +215,14 @@ def test_fused_encoder_layer():
         expected = aten._transformer_encoder_layer_fwd.default(*args)
         found = run(aten._transformer_encoder_layer_fwd.default, args, {})[0]
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_attention_without_weights(is_compiled):
+    """None stands for them, and not a tensor of nothing."""
+    module = torch.nn.MultiheadAttention(16, 4, batch_first=True).eval().to("spyre")
+    x = randn(2, 5, 16, dtype=F32).to("spyre")
+    with torch.no_grad():
+        call = compiled(module) if is_compiled else module
+        assert call(x, x, x, need_weights=False)[1] is None
+        assert call(x, x, x)[1].shape == (2, 5, 5)

@@ -568,3 +568,26 @@ def test_grad_scaler(overflows):
         return gradient.tolist(), weight.tolist(), scaler.get_scale()
 
     assert step("spyre") == step("cpu")
+
+
+def test_memory_that_nobody_has_written():
+    """Deterministic programs find in it what they would on the CPU."""
+    torch.use_deterministic_algorithms(True)
+    try:
+        for dtype in (torch.float32, torch.int32, torch.uint8, torch.bool):
+            for make in (
+                lambda device, dtype=dtype: torch.empty(3, dtype=dtype, device=device),
+                lambda device, dtype=dtype: torch.empty_strided(
+                    (5, 7), (1, 5), dtype=dtype, device=device
+                ),
+            ):
+                expected = make("cpu")
+                torch.testing.assert_close(
+                    make("spyre").cpu(), expected, rtol=0, atol=0, equal_nan=True
+                )
+        # DL16 has one value for NaN and infinity; int64 has 32 bits.
+        assert not torch.empty(3, dtype=torch.float16, device="spyre").isfinite().any()
+        largest = torch.empty(3, dtype=torch.int64, device="spyre")
+        assert largest.eq(2**31 - 1).all()
+    finally:
+        torch.use_deterministic_algorithms(False)

@@ -237,6 +237,13 @@ def test_dlpack_to_the_cpu():
     assert torch.equal(torch.utils.dlpack.from_dlpack(capsule), x)
 
 
+def test_no_packages_of_aot_inductor():
+    x = torch.ones(3, 5, device="spyre")
+    program = torch.export.export(torch.nn.ReLU(), (x,))
+    with pytest.raises(RuntimeError, match="makes no packages for spyre"):
+        torch._inductor.aoti_compile_and_package(program)
+
+
 def test_exported_programs():
     module = nn.Sequential(nn.Linear(5, 8), nn.ReLU())
     x = torch.randn(70, 5, generator=torch.Generator().manual_seed(1))

@@ -35,13 +35,25 @@ bool isTransformed() {
   return gradients > 1;
 }
 
+/// Whether the user has left only PyTorch's composition enabled
+/// (`sdpa_kernel(SDPBackend.MATH)`), or derivatives are taken forward.
+bool needsMath(std::initializer_list<const at::Tensor *> tensors) {
+  const at::Context &context = at::globalContext();
+  if (context.userEnabledMathSDP() && !context.userEnabledOverrideableSDP() &&
+      !context.userEnabledFlashSDP() && !context.userEnabledMemEfficientSDP())
+    return true;
+  return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor *t) {
+    return t->_fw_grad(/*level=*/0).defined();
+  });
+}
+
 /// Sees tensors of any kind (also fake ones): metadata only.
 int64_t chooseAttention(const at::Tensor &query, const at::Tensor &key,
                         const at::Tensor &value,
                         const std::optional<at::Tensor> &mask, double dropout,
                         bool, std::optional<double>, bool groupedQuery) {
   constexpr auto kMath = static_cast<int64_t>(at::SDPBackend::math);
-  if (isTransformed())
+  if (isTransformed() || needsMath({&query, &key, &value}))
     return kMath;
   auto isPlain = [](const at::Tensor &tensor) {
     return !tensor.is_nested() && tensor.layout() == c10::kStrided &&

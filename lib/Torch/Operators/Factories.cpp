@@ -9,9 +9,11 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/RangeUtils.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorFactories.h>
 #include <torch/library.h>
 
 #include <cstring>
+#include <limits>
 
 namespace spyre::pytorch {
 
@@ -28,6 +30,19 @@ void checkOptions(std::optional<c10::Layout> layout,
 
 c10::Device deviceOr(std::optional<c10::Device> device) {
   return device ? *device : c10::Device(kSpyre);
+}
+
+/// Memory that nobody has written, filled as on the CPU where PyTorch is to be
+/// deterministic (torch.utils.deterministic.fill_uninitialized_memory).
+at::Tensor unwritten(at::Tensor tensor) {
+  const at::Context &context = at::globalContext();
+  if (!context.deterministicAlgorithms() ||
+      !context.deterministicFillUninitializedMemory())
+    return tensor;
+  // The largest that the device has.
+  if (tensor.scalar_type() == c10::kLong)
+    return tensor.fill_(std::numeric_limits<int32_t>::max());
+  return at::native::fill_empty_deterministic_(tensor);
 }
 
 at::Tensor emptyMemoryFormat(c10::SymIntArrayRef symbolicSizes,
@@ -60,8 +75,8 @@ at::Tensor emptyMemoryFormat(c10::SymIntArrayRef symbolicSizes,
   default:
     TORCH_CHECK(false, "unsupported memory format ", format);
   }
-  return makeTensor(sizes, strides, c10::dtype_or_default(dtype),
-                    deviceOr(device));
+  return unwritten(makeTensor(sizes, strides, c10::dtype_or_default(dtype),
+                              deviceOr(device)));
 }
 
 at::Tensor emptyStrided(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
@@ -77,8 +92,8 @@ at::Tensor emptyStrided(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
   for (int64_t stride : intStrides)
     TORCH_CHECK(stride >= 0,
                 "negative strides are not supported: ", intStrides);
-  return makeTensor(C10_AS_INTARRAYREF_SLOW(sizes), intStrides,
-                    c10::dtype_or_default(dtype), deviceOr(device));
+  return unwritten(makeTensor(C10_AS_INTARRAYREF_SLOW(sizes), intStrides,
+                              c10::dtype_or_default(dtype), deviceOr(device)));
 }
 
 /// Makes the storage large enough for what `self` addresses.

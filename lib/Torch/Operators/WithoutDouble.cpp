@@ -32,6 +32,31 @@ batchNorm(const at::Tensor &input, const OptionalTensor &weight,
           at::empty({0}, input.options().dtype(at::kByte)), 0};
 }
 
+/// Rows whose norm is too large, made shorter. Its gradient in PyTorch sums
+/// norms in float64; here it follows from what is called.
+at::Tensor renormalize(const at::Tensor &self, const at::Scalar &p, int64_t dim,
+                       const at::Scalar &most) {
+  TORCH_CHECK(p.toDouble() > 0, "renorm: non-positive-norm not supported");
+  TORCH_CHECK(most.toDouble() >= 0,
+              "renorm: expected maxnorm to be >= 0 but got ", most.toDouble());
+  TORCH_CHECK(self.dim() > 1, "renorm: input needs at least 2 dimensions, got ",
+              self.dim(), " dimensions");
+  std::vector<int64_t> others;
+  for (int64_t other = 0; other < self.dim(); ++other)
+    if (other != c10::maybe_wrap_dim(dim, self.dim()))
+      others.push_back(other);
+  at::Tensor wide = self.to(at::kFloat);
+  at::Tensor norm = at::linalg_vector_norm(wide, p, others, /*keepdim=*/true);
+  at::Tensor scale = at::where(norm > most, (norm + 1e-7).reciprocal() * most,
+                               at::Scalar(1.0));
+  return (wide * scale).to(self.scalar_type());
+}
+
+at::Tensor &renormInPlace(at::Tensor &self, const at::Scalar &p, int64_t dim,
+                          const at::Scalar &most) {
+  return self.copy_(renormalize(self.clone(), p, dim, most));
+}
+
 at::Tensor number(const at::Tensor &like, double value) {
   return at::full({}, value, like.options().dtype(at::kFloat));
 }
@@ -141,6 +166,8 @@ at::Tensor pseudoInverseRelativeTensor(const at::Tensor &input,
 
 void registerAll(torch::Library &m) {
   m.impl("_batch_norm_impl_index", batchNorm);
+  m.impl("renorm", renormalize);
+  m.impl("renorm_", renormInPlace);
   m.impl("linalg_pinv.atol_rtol_float", pseudoInverseOfNumbers);
   m.impl("linalg_pinv", pseudoInverseRelative);
   m.impl("linalg_pinv.rcond_tensor", pseudoInverseRelativeTensor);

@@ -108,8 +108,8 @@ def native_multi_head_attention(
     need_weights: bool = True,
     average_attn_weights: bool = True,
     mask_type: int | None = None,
-) -> tuple[Tensor, Tensor]:
-    """``aten._native_multi_head_attention``; weights are ``[B, (H,) L, S]``."""
+) -> tuple[Tensor, Tensor | None]:
+    """``aten._native_multi_head_attention``; weights are ``[B, (H,) L, S]``, or None."""
     parts = zip(
         (query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True
     )
@@ -117,7 +117,7 @@ def native_multi_head_attention(
     y = _attend(q, k, v, num_head, mask, mask_type)
     result = functional.linear(y, proj_weight, proj_bias)
     if not need_weights:
-        return result, query.new_empty((0,))
+        return result, None
 
     def split(t: Tensor) -> Tensor:
         return t.reshape(t.shape[0], t.shape[1], num_head, -1).transpose(1, 2)

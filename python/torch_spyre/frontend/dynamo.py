@@ -137,6 +137,8 @@ def _wrap_inductor() -> None:
 
 def _route_inductor(compile_fx: ModuleType) -> None:
     """Graphs on spyre that are given to Inductor's function come to this package."""
+    from torch._inductor.virtualized import V
+
     inductor = compile_fx.compile_fx
 
     @wraps(inductor)
@@ -144,6 +146,12 @@ def _route_inductor(compile_fx: ModuleType) -> None:
         model_: Any, example_inputs_: Sequence[Any], *args: Any, **kwargs: Any
     ) -> Any:
         if _is_graph_on_spyre(model_, example_inputs_):
+            if V.aot_compilation:
+                raise RuntimeError(
+                    "AOTInductor makes no packages for spyre: torch.export.save() keeps "
+                    "the program, and torch.compile(torch.export.load(file).module(), "
+                    'backend="spyre") compiles it, or reads what was compiled before'
+                )
             _warn_of_ignored(kwargs.get("config_patches") or ())
             return _compile_on_spyre(model_, example_inputs_, {})
         return inductor(model_, example_inputs_, *args, **kwargs)
