@@ -12,6 +12,7 @@ cached. Functions that are compiled already are compiled anew after a change.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable
@@ -21,7 +22,7 @@ import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
 from torch_spyre import _C, extensions
-from torch_spyre.extensions import Extension, place_of
+from torch_spyre.extensions import Extension, place_of, run_fallback
 from torch_spyre.frontend import eager
 from torch_spyre.ops.through_cpu import make_kernel
 
@@ -100,7 +101,7 @@ def _add(kind: str, ops: Any, function: Callable | None, context: int = 0) -> No
         if kind != "fallback":
             _C._give_boxed_kernel(op._schema.name, op._schema.overload_name)
         elif function is not None:
-            _kernels[op] = make_kernel(extension)
+            _kernels[op] = make_kernel(op, functools.partial(run_fallback, extension))
     _changed()
 
 

@@ -106,14 +106,20 @@ def decompositions() -> dict[Any, Callable]:
     }
 
 
+def run_fallback(extension: Extension, *args: Any, **kwargs: Any) -> Any:
+    """Calls a fallback; what it raises is as the operator's own kernel raised it."""
+    assert extension.function is not None
+    return _checked(extension, extension.function(*args, **kwargs), args, kwargs)
+
+
 def _decompose(extension: Extension, *args: Any, **kwargs: Any) -> Any:
     results = extension.call(*args, **kwargs)
     if results is NotImplemented:
         return results
-    return checked(extension, results, args, kwargs)
+    return _checked(extension, results, args, kwargs)
 
 
-def checked(
+def _checked(
     extension: Extension, results: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     """What a decomposition or fallback returned for a call.

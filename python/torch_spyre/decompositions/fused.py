@@ -109,7 +109,7 @@ def native_multi_head_attention(
     average_attn_weights: bool = True,
     mask_type: int | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """``aten._native_multi_head_attention``; weights are ``[B, (H,) L, S]``, or None."""
+    """``aten._native_multi_head_attention``; weights ``[B, (H,) L, S]`` or None."""
     parts = zip(
         (query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True
     )

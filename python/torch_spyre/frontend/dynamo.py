@@ -148,9 +148,9 @@ def _route_inductor(compile_fx: ModuleType) -> None:
         if _is_graph_on_spyre(model_, example_inputs_):
             if V.aot_compilation:
                 raise RuntimeError(
-                    "AOTInductor makes no packages for spyre: torch.export.save() keeps "
-                    "the program, and torch.compile(torch.export.load(file).module(), "
-                    'backend="spyre") compiles it, or reads what was compiled before'
+                    "AOTInductor makes no packages for spyre: torch.export.save() "
+                    "keeps the program, and torch.compile(torch.export.load(file)."
+                    'module(), backend="spyre") compiles it'
                 )
             _warn_of_ignored(kwargs.get("config_patches") or ())
             return _compile_on_spyre(model_, example_inputs_, {})

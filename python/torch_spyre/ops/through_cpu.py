@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,7 +12,6 @@ from torch._ops import OpOverload
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
-from torch_spyre.extensions import Extension, checked
 
 
 class _Copies:
@@ -63,9 +63,8 @@ class _Copies:
         return value
 
 
-def make_kernel(extension: Extension) -> torch.library.Library:
+def make_kernel(op: OpOverload, function: Callable) -> torch.library.Library:
     """Makes a function for CPU tensors the device's kernel, until it is destroyed."""
-    op = extension.op
     schema = op._schema
     written = [
         a.alias_info is not None and a.alias_info.is_write for a in schema.arguments
@@ -74,9 +73,7 @@ def make_kernel(extension: Extension) -> torch.library.Library:
     def kernel(*args: Any, **kwargs: Any) -> Any:
         copies = _Copies(op)
         given, named = tree_map(copies.to_cpu, (args, kwargs))
-        assert extension.function is not None
-        results = extension.function(*given, **named)
-        results = checked(extension, results, given, named)
+        results = function(*given, **named)
         positional = iter(args)
         values = [
             kwargs.get(a.name) if a.kwarg_only else next(positional, None)
