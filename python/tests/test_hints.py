@@ -171,6 +171,24 @@ def test_nested_scopes():
     assert_exact(result, expected)
 
 
+def test_a_nested_scope_in_the_middle_is_refused():
+    """What is before and after it runs in one loop, of which it would be a part."""
+    x = half(64, 256).to("spyre")
+    torch_spyre.name_tensor_dims(x, ["M", "N"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(tiles={"M": 4}):
+            first = x.exp()
+            with torch_spyre.spyre_hint(tiles={"N": 2}):
+                inner = -first
+            return inner.sin()
+
+    with pytest.raises(hints.RefusedHint, match="is under other tile hints") as error:
+        compiled(function)(x)
+    line = function.__code__.co_firstlineno + 4
+    assert f"test_hints.py:{line}: error" in str(error.value)
+
+
 def test_a_component_of_a_flattened_dimension():
     torch_spyre.declare_tensor_dim("heads", 4)
     torch_spyre.declare_tensor_dim("width", 64)

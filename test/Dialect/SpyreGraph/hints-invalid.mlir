@@ -154,3 +154,48 @@ func.func @one_element(%x: tensor<1x64xf16, #l> {spyre_graph.dim_names = [[{name
   %y = spyre_graph.exp ins(%x : tensor<1x64xf16, #l>) outs(%e : tensor<1x64xf16>) {spyre_graph.hints = [{dim = "B", scope = 0, tiles = 4}]} -> tensor<1x64xf16>
   return %y : tensor<1x64xf16>
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+func.func @nested(%x: tensor<64x256xf16, #l>) -> tensor<64x256xf16> {
+  %e = tensor.empty() : tensor<64x256xf16>
+  // expected-note @+1 {{the loop begins with this operation}}
+  %a = spyre_graph.exp ins(%x : tensor<64x256xf16, #l>) outs(%e : tensor<64x256xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<64x256xf16>
+  // SG-TILE-HINT-C4: an inner hint in the middle of an outer one.
+  // expected-error @+1 {{is under other tile hints, but lies between operations that a hint runs in one loop}}
+  %b = spyre_graph.neg ins(%a : tensor<64x256xf16>) outs(%e : tensor<64x256xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>, array<i64: 1, 1, 2>]} -> tensor<64x256xf16>
+  %c = spyre_graph.sin ins(%b : tensor<64x256xf16>) outs(%e : tensor<64x256xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<64x256xf16>
+  return %c : tensor<64x256xf16>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+func.func @whole_between(%x: tensor<64x256xf16, #l>) -> tensor<64x256xf16> {
+  %e = tensor.empty() : tensor<64x256xf16>
+  // expected-note @+1 {{the loop begins with this operation}}
+  %a = spyre_graph.exp ins(%x : tensor<64x256xf16, #l>) outs(%e : tensor<64x256xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<64x256xf16>
+  // SG-TILE-HINT-C4
+  // expected-error @+1 {{must stay out of all tile loops, but lies between operations that a hint runs in one loop}}
+  %b = spyre_graph.neg ins(%a : tensor<64x256xf16>) outs(%e : tensor<64x256xf16>) {spyre_graph.tile_hints = []} -> tensor<64x256xf16>
+  %c = spyre_graph.sin ins(%b : tensor<64x256xf16>) outs(%e : tensor<64x256xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<64x256xf16>
+  return %c : tensor<64x256xf16>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+func.func @around_a_loop(%x: tensor<64x256xf16, #l>) -> tensor<64x256xf16> {
+  %e = tensor.empty() : tensor<64x256xf16>
+  %a = spyre_graph.exp ins(%x : tensor<64x256xf16, #l>) outs(%e : tensor<64x256xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<64x256xf16>
+  // SG-TILE-HINT-C2: the first loop needs %b and computes what %d needs.
+  // expected-error @+1 {{loop dimension 0 cannot be cut into 2 tiles: the loop of another hint needs some of the operations and computes what others need}}
+  %b = spyre_graph.neg ins(%x : tensor<64x256xf16, #l>) outs(%e : tensor<64x256xf16>) {spyre_graph.tile_hints = [array<i64: 1, 0, 2>]} -> tensor<64x256xf16>
+  %c = spyre_graph.sin ins(%b : tensor<64x256xf16>) outs(%e : tensor<64x256xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<64x256xf16>
+  %d = spyre_graph.mul ins(%a, %c : tensor<64x256xf16>, tensor<64x256xf16>) outs(%e : tensor<64x256xf16>) {spyre_graph.tile_hints = [array<i64: 1, 0, 2>]} -> tensor<64x256xf16>
+  return %d : tensor<64x256xf16>
+}

@@ -321,6 +321,8 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
       stick of a part of a tensor, a change of stick can be cut only between
       operations of the loop.
     - SG-TILE-HINT-C3: a loop whose dimension is reduced is the innermost one.
+    - SG-TILE-HINT-C4: what lies between the operations of a loop is under the
+      same hints or under none.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "-1",

@@ -5,6 +5,7 @@
 #include "TileHints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SmallSet.h"
 #include <numeric>
@@ -40,11 +41,14 @@ public:
         FailureOr<ArrayAttr> scopes = read(&op, attribute);
         if (failed(scopes))
           return failure();
-        if (scopes->empty())
-          result.whole.insert(&op);
-        else
+        if (!scopes->empty())
           groups[*scopes].insert(&op);
+        else if (isa<SpyreOpInterface>(op))
+          result.whole.insert(&op);
+        else // Loops may remove it.
+          op.removeAttr(kTileHintsAttrName);
       }
+    // Loops remove the operations of their group, and no others with hints.
     for (auto &[scopes, members] : groups)
       if (failed(obey(scopes.size(), members)))
         return failure();
@@ -87,23 +91,27 @@ private:
 
   LogicalResult obey(unsigned numLevels, OpGroup &members) {
     removeReduced(members);
-    if (members.empty())
+    for (Operation *op : members)
+      op->removeAttr(kTileHintsAttrName);
+    // Nothing is cut if no operation has a hinted dimension.
+    if (llvm::none_of(members, [&](Operation *op) {
+          return llvm::any_of(hints.find(op)->second, [](const TileHint &hint) {
+            return hint.loopDim >= 0;
+          });
+        }))
       return success();
     OpGroup group = closeGroup(members);
+    if (failed(checkBetween(members, group)))
+      return failure();
     std::vector<TileLevel> levels;
     for (unsigned depth = 0; depth < numLevels; ++depth) {
-      FailureOr<std::optional<TileLevel>> level = getHinted(group, depth);
+      FailureOr<std::optional<TileLevel>> level =
+          getHinted(members, group, depth);
       if (failed(level))
         return failure();
       if (*level)
         levels.push_back(std::move(**level));
     }
-    for (Operation *op : group) {
-      op->removeAttr(kTileHintsAttrName);
-      hints.erase(op);
-    }
-    if (levels.empty())
-      return success();
     if (failed(checkDistinct(group, levels)))
       return failure();
     // SG-TILE-HINT-C2
@@ -115,6 +123,33 @@ private:
     result.tilings.push_back({group, Tiling{levels}});
     build(group, result.tilings.back().second);
     return success();
+  }
+
+  /// An operation between the members of a group whose own hints say otherwise
+  /// than theirs, or null.
+  static Operation *findForeign(const OpGroup &members, const OpGroup &group) {
+    const auto *foreign = llvm::find_if(group, [&](Operation *op) {
+      return !members.contains(op) && op->hasAttr(kTileHintsAttrName);
+    });
+    return foreign == group.end() ? nullptr : *foreign;
+  }
+
+  /// SG-TILE-HINT-C4
+  LogicalResult checkBetween(const OpGroup &members,
+                             const OpGroup &group) const {
+    Operation *foreign = findForeign(members, group);
+    if (!foreign)
+      return success();
+    InFlightDiagnostic diagnostic =
+        foreign->emitOpError()
+        << (result.whole.contains(foreign) ? "must stay out of all tile loops"
+                                           : "is under other tile hints")
+        << ", but lies between operations that a hint runs in one loop, so it "
+           "would be part of that loop; give all of them the same hints, or "
+           "those before and after it different ones";
+    diagnostic.attachNote(members.front()->getLoc())
+        << "the loop begins with this operation";
+    return diagnostic;
   }
 
   /// SG-TILE-HINT-C2: no loop is cut twice.
@@ -159,36 +194,58 @@ private:
     if (reducing.empty())
       return;
     OpGroup group = closeGroup(members);
-    std::string reason =
-        (target.getTitle() + " has no loops that accumulate").str();
-    bool accumulates = target.allowsCarriedValues() &&
-                       llvm::all_of(group, llvm::IsaPred<SpyreOpInterface>);
+    std::string reason;
+    if (!target.allowsCarriedValues())
+      reason = (target.getTitle() + " has no loops that accumulate").str();
+    else if (findForeign(members, group))
+      reason = "operations under other hints lie between those under it";
+    else
+      reason = findObstacle(group);
+    bool accumulates = reason.empty();
     for (auto [op, hint] : reducing)
       if (accumulates && hint.depth + 1 != hints.find(op)->second.size()) {
         reason = "only the innermost loop accumulates";
         accumulates = false;
       }
     if (accumulates &&
-        getTileLevel(group, getSeeds(group, reducing.front().second.depth),
+        getTileLevel(group,
+                     getSeeds(members, group, reducing.front().second.depth),
                      reason))
       return;
+    llvm::SmallPtrSet<Operation *, 4> outside;
     for (auto [op, hint] : reducing) {
       sayOutside(op, hint.loopDim, "reduces", reason);
       op->removeAttr(kTileHintsAttrName);
-      hints.erase(op);
-      members.remove(op);
+      outside.insert(op);
     }
+    members.remove_if([&](Operation *op) { return outside.contains(op); });
   }
 
   /// The loop dimensions that the hints at one depth ask to cut.
-  SmallVector<TileSeed> getSeeds(const OpGroup &group, unsigned depth) {
+  SmallVector<TileSeed> getSeeds(const OpGroup &members, const OpGroup &group,
+                                 unsigned depth) {
     SmallVector<TileSeed> seeds;
-    for (Operation *op : group)
-      if (auto known = hints.find(op);
-          known != hints.end() && known->second[depth].loopDim >= 0)
-        seeds.push_back({cast<SpyreOpInterface>(op),
-                         static_cast<unsigned>(known->second[depth].loopDim)});
+    for (Operation *op : group) {
+      if (!members.contains(op))
+        continue;
+      if (int64_t loopDim = hints.find(op)->second[depth].loopDim; loopDim >= 0)
+        seeds.push_back(
+            {cast<SpyreOpInterface>(op), static_cast<unsigned>(loopDim)});
+    }
     return seeds;
+  }
+
+  /// Why one loop cannot run all that is between the operations of a group;
+  /// empty if it can.
+  static std::string findObstacle(const OpGroup &group) {
+    const auto *obstacle = llvm::find_if_not(
+        group, [](Operation *op) { return isa<SpyreOpInterface>(op); });
+    if (obstacle == group.end())
+      return "";
+    return isa<scf::ForOp>(*obstacle)
+               ? "the loop of another hint needs some of the operations and "
+                 "computes what others need"
+               : "something between the operations is not a device operation";
   }
 
   /// The level that cuts as many of the seeds together as possible. Nothing if
@@ -196,10 +253,9 @@ private:
   static std::optional<TileLevel> getLevel(const OpGroup &group,
                                            ArrayRef<TileSeed> seeds,
                                            std::string &reason) {
-    if (!llvm::all_of(group, llvm::IsaPred<SpyreOpInterface>)) {
-      reason = "something between the operations is not a device operation";
+    reason = findObstacle(group);
+    if (!reason.empty())
       return std::nullopt;
-    }
     std::optional<TileLevel> level = getTileLevel(group, seeds, reason);
     if (level)
       return level;
@@ -236,9 +292,9 @@ private:
 
   /// The level that the hints at one depth ask for; none if no operation has
   /// the dimension.
-  FailureOr<std::optional<TileLevel>> getHinted(const OpGroup &group,
-                                                unsigned depth) {
-    SmallVector<TileSeed> seeds = getSeeds(group, depth);
+  FailureOr<std::optional<TileLevel>>
+  getHinted(const OpGroup &members, const OpGroup &group, unsigned depth) {
+    SmallVector<TileSeed> seeds = getSeeds(members, group, depth);
     if (seeds.empty())
       return std::optional<TileLevel>();
     Operation *op = seeds.front().op;
@@ -291,7 +347,9 @@ private:
   Block &block;
   const Target &target;
   function_ref<void(const OpGroup &, const Tiling &)> build;
-  llvm::MapVector<Operation *, SmallVector<TileHint, 2>> hints;
+  /// Of each operation with hints; those that loops have removed are keys
+  /// still.
+  DenseMap<Operation *, SmallVector<TileHint, 2>> hints;
   HintedTilings result;
 };
 

@@ -49,8 +49,9 @@ private:
     llvm::SmallMapVector<int64_t, Value, 2> multiples;
   };
 
-  /// Moves operations so that the tiled ones are next to each other. Of the
-  /// others, those that depend on tiled ones, directly or not, come after them.
+  /// Moves operations between the tiled ones that depend on them, directly or
+  /// not, behind them. All loops come after the last tiled one, so that others
+  /// stay where they are: each move makes MLIR number all operations anew.
   void separate() {
     for (Operation *op : group)
       if (isTiled(op, levels))
@@ -62,9 +63,9 @@ private:
     });
     tiled.insert(inOrder.begin(), inOrder.end());
     llvm::SmallPtrSet<Operation *, 16> dependent(tiled.begin(), tiled.end());
-    Operation *first = tiled.front(), *last = tiled.back();
-    SmallVector<Operation *> before, after;
-    for (Operation *op = first; op != last; op = op->getNextNode()) {
+    Operation *last = tiled.back();
+    SmallVector<Operation *> after;
+    for (Operation *op = tiled.front(); op != last; op = op->getNextNode()) {
       if (tiled.contains(op))
         continue;
       // Other loops use values inside of them.
@@ -77,12 +78,11 @@ private:
                                     ? WalkResult::interrupt()
                                     : WalkResult::advance();
                        }).wasInterrupted();
-      (depends ? after : before).push_back(op);
-      if (depends)
-        dependent.insert(op);
+      if (!depends)
+        continue;
+      after.push_back(op);
+      dependent.insert(op);
     }
-    for (Operation *op : before)
-      op->moveBefore(first);
     Operation *end = last;
     for (Operation *op : after) {
       op->moveAfter(end);

@@ -26,6 +26,24 @@ double spyre_graph::getWholeBytes(Value value) {
   return bytesOf(typeOf(value), typeOf(value).getShape());
 }
 
+/// Whether an operation, or one of a loop inside of it, reads a result of one
+/// of `others`.
+static bool readsAnyOf(Operation *op,
+                       const llvm::SmallPtrSetImpl<Operation *> &others) {
+  auto reads = [&](Operation *user) {
+    return llvm::any_of(user->getOperands(), [&](Value operand) {
+      return others.contains(operand.getDefiningOp());
+    });
+  };
+  if (op->getNumRegions() == 0)
+    return reads(op);
+  return op
+      ->walk([&](Operation *inner) {
+        return reads(inner) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 OpGroup spyre_graph::closeGroup(const OpGroup &larger) {
   auto inOrder = [](Operation *a, Operation *b) {
     return a->isBeforeInBlock(b);
@@ -34,19 +52,17 @@ OpGroup spyre_graph::closeGroup(const OpGroup &larger) {
       std::minmax_element(larger.begin(), larger.end(), inOrder);
   llvm::SmallPtrSet<Operation *, 16> after, before;
   for (Operation *op = *first;; op = op->getNextNode()) {
-    if (larger.contains(op) ||
-        llvm::any_of(op->getOperands(), [&](Value operand) {
-          return after.contains(operand.getDefiningOp());
-        }))
+    if (larger.contains(op) || readsAnyOf(op, after))
       after.insert(op);
     if (op == *last)
       break;
   }
   SmallVector<Operation *> members;
+  Block &block = *(*first)->getBlock();
   for (Operation *op = *last;; op = op->getPrevNode()) {
     bool isMember = larger.contains(op);
     if (isMember || llvm::any_of(op->getUsers(), [&](Operation *user) {
-          return before.contains(user);
+          return before.contains(block.findAncestorOpInBlock(*user));
         })) {
       before.insert(op);
       if (isMember || after.contains(op))
