@@ -313,7 +313,7 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     would tile it like that again.
 
     Constraints:
-    - SG-TILING-C1: all tensors of the graph have layouts.
+    - SG-TILING-C1: the graph is on tensors, all of which have layouts.
     - SG-TILE-HINT-C1: the dimension can be cut into as many tiles as the hint
       says: whole sticks, equal but for the last one, and none empty.
     - SG-TILE-HINT-C2: every operation under the hint can be cut along the

@@ -485,7 +485,9 @@ public:
       return signalPassFailure();
     }
     const Target *target = getTarget(func);
-    if (!target || failed(checkLayouts(func))) // SG-TILING-C1
+    // SG-TILING-C1
+    if (!target || failed(checkOnTensors(func, getArgument())) ||
+        failed(checkLayouts(func)))
       return signalPassFailure();
     double lxBytes = static_cast<double>(given->lxBytesPerCore) *
                      (1.0 - given->lxReservedFraction) * fill;
