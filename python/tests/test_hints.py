@@ -319,6 +319,25 @@ def test_work_division():
     assert compiled_parts()[-1].report()[0]["num_cores"] == 4
 
 
+def test_tiles_of_the_compiler_keep_a_work_division():
+    """500 rows, which fit a small LX, are no 31 slices."""
+    x = half(4000, 512)
+    device = x.to("spyre")
+    torch_spyre.name_tensor_dims(device, ["M", "N"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(work_div={"M": 31}):
+            e = torch.exp(x)
+            return e + torch.abs(e)
+
+    options = {"device": {"lxBytesPerCore": 65536}}
+    result = compiled(function, options=options)(device).cpu()
+    assert "scf.for" in sequence()
+    kernels = compiled_parts()[-1].report()
+    assert {kernel["num_cores"] for kernel in kernels} == {31}
+    assert_exact(result, compiled(lambda x: 2 * torch.exp(x))(device).cpu())
+
+
 @pytest.mark.parametrize("k", [65, 251, 4099])
 def test_work_division_of_a_reduction(k):
     a, b = half(9, k), half(k, 67, seed=1)

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Division/DivisionSearch.h"
+#include "DivisionHints.h"
 #include "SpanParts.h"
 #include "SpanScans.h"
 #include "SpanTables.h"
@@ -46,7 +47,7 @@ public:
   TilingPlanner(Block &block, int64_t cores, double lxBytes, bool force,
                 const Target &target, const ::spyre::DeviceSpec &spec)
       : block(block), costs(cores, lxBytes, spec), cores(cores), force(force),
-        target(target), spec(spec) {}
+        target(target), spec(spec), divisionHints(target) {}
 
   /// Tiles what hints ask for.
   LogicalResult obeyHints() {
@@ -248,8 +249,11 @@ private:
             level && isAllowed(group, *level, reason))
           levels.push_back(std::move(*level));
     if (!levels.empty())
-      reason = "no tiles of whole sticks fit in LX and keep all cores "
-               "busy";
+      reason = DivisionHints::areGiven(group)
+                   ? "no tiles of whole sticks fit in LX, keep all cores busy "
+                     "and have as many slices as hints ask for"
+                   : "no tiles of whole sticks fit in LX and keep all cores "
+                     "busy";
     std::optional<Tiling> best;
     auto consider = [&](Tiling tiling) {
       reason = "no tiles save time";
@@ -278,7 +282,7 @@ private:
     for (TileLevel &outer : levels) {
       if (best)
         break;
-      SmallVector<int64_t> tiles = getEqualTileExtents(outer);
+      SmallVector<int64_t> tiles = getEqualTiles(group, {outer});
       // Only the innermost level may cut a dimension that is reduced.
       if (tiles.empty() || !outer.reduced.empty())
         continue;
@@ -358,7 +362,7 @@ private:
     TileLevel &level = tiling.levels.back();
     if (!level.reduced.empty())
       return std::nullopt;
-    for (int64_t extent : getEqualTileExtents(level))
+    for (int64_t extent : getEqualTiles(group, tiling.levels))
       if (2 * extent <= level.tile) {
         level.tile = extent;
         if (!costs.keepsCoresBusy(group, tiling.levels))
@@ -368,12 +372,27 @@ private:
     return std::nullopt;
   }
 
+  /// Extents of equal tiles of the last level, the largest first, that can be
+  /// divided over the cores as hints ask.
+  SmallVector<int64_t> getEqualTiles(const OpGroup &group,
+                                     ArrayRef<TileLevel> levels) const {
+    SmallVector<int64_t> extents = getEqualTileExtents(levels.back());
+    if (!DivisionHints::areGiven(group))
+      return extents;
+    SmallVector<TileLevel> tiled(levels);
+    llvm::erase_if(extents, [&](int64_t extent) {
+      tiled.back().tile = extent;
+      return !divisionHints.fit(group, tiled);
+    });
+    return extents;
+  }
+
   std::optional<Tiling> fitEqual(const OpGroup &group,
                                  ArrayRef<TileLevel> levels) const {
     Tiling tiling{levels.vec()};
     // More tiles need less memory at a time, so a binary search finds the
     // limit.
-    SmallVector<int64_t> extents = getEqualTileExtents(levels.back());
+    SmallVector<int64_t> extents = getEqualTiles(group, levels);
     const auto *largest = llvm::partition_point(extents, [&](int64_t extent) {
       tiling.levels.back().tile = extent;
       return !costs.fits(group, tiling.levels);
@@ -408,7 +427,8 @@ private:
     int64_t count = llvm::divideCeilSigned(units, least);
     tiling.levels.back().tile =
         llvm::divideCeilSigned(units, count) * level.granularity;
-    if (!costs.keepsCoresBusy(group, tiling.levels))
+    if (!costs.keepsCoresBusy(group, tiling.levels) ||
+        !divisionHints.fit(group, tiling.levels))
       return std::nullopt;
     return tiling;
   }
@@ -454,6 +474,7 @@ private:
   bool force;
   const Target &target;
   const ::spyre::DeviceSpec &spec;
+  DivisionHints divisionHints;
   /// Operations that hints keep outside of all loops.
   llvm::SmallPtrSet<Operation *, 16> whole;
   /// What isSplit() has found.

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spans.h"
+#include "DivisionHints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -37,7 +38,7 @@ public:
   SpanCutter(SpyreOpInterface op, int64_t cores, const Target &target,
              const ::spyre::DeviceSpec &spec)
       : op(op), spec(spec), cores({cores, target, /*isInLoop=*/true}),
-        spans(op, spec) {
+        spans(op, spec), hints(target) {
     group.insert(op);
   }
 
@@ -48,6 +49,16 @@ public:
   }
 
   std::optional<Tiling> run() {
+    if (std::optional<Tiling> tiling = findFewest())
+      return tiling;
+    if (!DivisionHints::areGiven(group))
+      return std::nullopt;
+    slices = DivisionHints::Slices::Allowed;
+    return findFewest();
+  }
+
+private:
+  std::optional<Tiling> findFewest() {
     std::vector<std::vector<TileLevel>> nests = getNests();
     for (int64_t numTiles = 2; numTiles <= kMaxTiles; numTiles *= 2)
       for (std::vector<TileLevel> &nest : nests) {
@@ -63,7 +74,6 @@ public:
     return std::nullopt;
   }
 
-private:
   /// Single loops, then pairs, that could be enough.
   std::vector<std::vector<TileLevel>> getNests() {
     std::vector<TileLevel> levels, reducing;
@@ -85,7 +95,7 @@ private:
     auto add = [&](std::vector<TileLevel> nest) {
       SmallVector<int64_t> most = llvm::map_to_vector(
           nest, [](const TileLevel &level) { return getMostTiles(level); });
-      if (setTiles(nest, most) && fits(nest))
+      if (setTiles(nest, most) && canAddress(nest))
         nests.push_back(std::move(nest));
     };
     for (const TileLevel &level : levels)
@@ -134,6 +144,10 @@ private:
   }
 
   bool fits(ArrayRef<TileLevel> nest) const {
+    return canAddress(nest) && hints.fit(group, nest, slices);
+  }
+
+  bool canAddress(ArrayRef<TileLevel> nest) const {
     SmallVector<int64_t> extents = getTileExtents(op, nest);
     if ((!cores.target.allowsRestickifyOfParts() &&
          findPartialRestickify(group, nest)) ||
@@ -158,6 +172,8 @@ private:
   OpGroup group;
   OperandSpans::Cores cores;
   OperandSpans spans;
+  DivisionHints hints;
+  DivisionHints::Slices slices = DivisionHints::Slices::AsEqual;
 };
 } // namespace
 
