@@ -134,3 +134,22 @@ func.func @span(%x: tensor<8192x32768xf16, #l>) -> tensor<8192x32768xf16, #l> {
   %r = spyre_graph.neg ins(%x : tensor<8192x32768xf16, #l>) outs(%e : tensor<8192x32768xf16, #l>) {spyre_graph.work_division_hint = array<i64: 1, 1>} -> tensor<8192x32768xf16, #l>
   return %r : tensor<8192x32768xf16, #l>
 }
+
+// -----
+
+// Bytes are those on the device: a boolean has two, an int64 four.
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#i = #spyre_graph.layout<order = [0, 1], IEEE_INT32>
+func.func @spans_of_other_types(%x: tensor<16384x16384xi1, #l>, %y: tensor<8192x16384xi64, #i>, %z: tensor<4096x16384xi64, #i>) -> (tensor<16384x16384xi1, #l>, tensor<8192x16384xi64, #i>, tensor<4096x16384xi64, #i>) {
+  %0 = tensor.empty() : tensor<16384x16384xi1, #l>
+  // expected-warning @+2 {{work division hint leaves operand 0 a span of 536870912 bytes per core, above 268435456}}
+  // expected-warning @+1 {{work division hint leaves operand 1 a span of 536870912 bytes per core, above 268435456}}
+  %a = spyre_graph.identity ins(%x : tensor<16384x16384xi1, #l>) outs(%0 : tensor<16384x16384xi1, #l>) {spyre_graph.work_division_hint = array<i64: 1, 1>} -> tensor<16384x16384xi1, #l>
+  %1 = tensor.empty() : tensor<8192x16384xi64, #i>
+  // expected-warning @+2 {{work division hint leaves operand 0 a span of 536870912 bytes per core, above 268435456}}
+  // expected-warning @+1 {{work division hint leaves operand 1 a span of 536870912 bytes per core, above 268435456}}
+  %b = spyre_graph.identity ins(%y : tensor<8192x16384xi64, #i>) outs(%1 : tensor<8192x16384xi64, #i>) {spyre_graph.work_division_hint = array<i64: 1, 1>} -> tensor<8192x16384xi64, #i>
+  %2 = tensor.empty() : tensor<4096x16384xi64, #i>
+  %c = spyre_graph.identity ins(%z : tensor<4096x16384xi64, #i>) outs(%2 : tensor<4096x16384xi64, #i>) {spyre_graph.work_division_hint = array<i64: 1, 1>} -> tensor<4096x16384xi64, #i>
+  return %a, %b, %c : tensor<16384x16384xi1, #l>, tensor<8192x16384xi64, #i>, tensor<4096x16384xi64, #i>
+}

@@ -145,3 +145,16 @@ func.func @large(%x: tensor<32x3x8388608xf16, #l3>) -> tensor<32x3x8388608xf16, 
   %r = spyre_graph.neg ins(%x : tensor<32x3x8388608xf16, #l3>) outs(%e : tensor<32x3x8388608xf16, #l3>) -> tensor<32x3x8388608xf16, #l3>
   return %r : tensor<32x3x8388608xf16, #l3>
 }
+
+// -----
+
+// 2097152 x 128 booleans are 512 MiB on the device, where each has two bytes:
+// halves of the columns, as of float16.
+// CHECK-LABEL: func.func @booleans
+// CHECK: division = #spyre_graph.division<splits = [16, 2], chunks = [131072, 64]>
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @booleans(%x: tensor<2097152x128xi1, #l>) -> tensor<2097152x128xi1, #l> {
+  %e = tensor.empty() : tensor<2097152x128xi1, #l>
+  %r = spyre_graph.identity ins(%x : tensor<2097152x128xi1, #l>) outs(%e : tensor<2097152x128xi1, #l>) -> tensor<2097152x128xi1, #l>
+  return %r : tensor<2097152x128xi1, #l>
+}

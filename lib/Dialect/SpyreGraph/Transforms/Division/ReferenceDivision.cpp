@@ -84,8 +84,18 @@ private:
   // Pass 1: spans
   //===--------------------------------------------------------------------===//
 
+  /// The reference counts elements as wide as they are on the host
+  /// (spec/passes.md, "Work division"). A boolean is wider on the device, where
+  /// the span has to be small.
   int64_t getSpan(unsigned operand, ArrayRef<int64_t> splits) const {
-    return getSpanInBytes(op, operand, getChunks(splits));
+    int64_t span = getSpanInBytes(op, operand, getChunks(splits));
+    auto type = cast<ShapedType>(op->getOperand(operand).getType());
+    if (span == 0)
+      return 0;
+    int64_t lanes = getLayout(type).getDeviceSize(type.getShape()).back();
+    int64_t hostBytes = (type.getElementTypeBitWidth() + 7) / 8;
+    return span / ::spyre::kStickBytes *
+           std::max(lanes * hostBytes, ::spyre::kStickBytes);
   }
 
   void reduceSpans() {
@@ -258,9 +268,8 @@ int64_t spyre_graph::getSpanInBytes(SpyreOpInterface op, unsigned operand,
       layout.getDeviceMap(type.getShape(), op->getContext()).compose(map),
       extents);
   SmallVector<int64_t> sizes = layout.getDeviceSize(type.getShape());
-  int64_t inner = (type.getElementTypeBitWidth() + 7) / 8;
-  for (int64_t size : sizes)
-    inner *= size;
+  // Elements may be wider or narrower on the device than on the host.
+  int64_t inner = layout.getSizeInBytes(type.getShape());
   for (auto [expr, size] : llvm::zip_equal(device.getResults().drop_back(),
                                            ArrayRef(sizes).drop_back())) {
     inner /= size;

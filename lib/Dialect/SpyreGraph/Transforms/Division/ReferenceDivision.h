@@ -32,9 +32,9 @@ struct ReferenceDivision {
 ReferenceDivision divideAsReference(SpyreOpInterface op, int64_t cores,
                                     const ::spyre::DeviceSpec &spec);
 
-/// Span of an operand in bytes if cores have slices of `chunks` iterations. It
-/// is that of the outermost device dimension of which a core accesses more than
-/// one index.
+/// Span of an operand, in bytes on the device, if cores have slices of `chunks`
+/// iterations. It is that of the outermost device dimension of which a core
+/// accesses more than one index.
 int64_t getSpanInBytes(SpyreOpInterface op, unsigned operand,
                        ArrayRef<int64_t> chunks);
 
