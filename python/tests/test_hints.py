@@ -107,6 +107,30 @@ def test_hints_that_only_their_user_knows():
     assert seen == [{**expected, "named_dims": ["M", "N"]}]
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("work_divs", "work_div"), ("num_tiles", "tiles"), ("tile", "tiles")]
+    + [(key, None) for key in ("origin", "purpose", "layer")],
+)
+@pytest.mark.parametrize("in_graph", [True, False])
+def test_a_mistyped_hint_is_told_once(listen, monkeypatch, key, meant, in_graph):
+    """Others are somebody's own: their names are not like those of hints."""
+    monkeypatch.setattr(hints, "_warned", set())
+    x = half(64, 64).to("spyre")
+    torch_spyre.name_tensor_dims(x, ["M", "N"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(**{key: {"M": 4}}):
+            return torch.exp(x) + 1
+
+    with listen(get_logger("spyre.inductor"), "WARNING") as records:
+        for _ in range(2):
+            (compiled(function) if in_graph else function)(x)
+    said = [r.getMessage() for r in records if "spyre_hint" in r.getMessage()]
+    text = f"spyre_hint: {key} means nothing to the planner; did you mean {meant}?"
+    assert said == ([text] if meant else [])
+
+
 def test_hints_of_equal_operations_and_of_later_traces(listen):
     """Operations that a trace takes for one keep them, and new sizes have them."""
 

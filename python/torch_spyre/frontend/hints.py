@@ -15,6 +15,7 @@ named M. Names follow the data through operators and views::
 
 from __future__ import annotations
 
+import difflib
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -43,6 +44,11 @@ _PREFIX = "spyre_hint "
 _OTHERS = "others"
 #: Key of a text that says why a hint makes no sense.
 _WRONG = "wrong"
+
+#: Keys of hints that mean something to the planner.
+_KEYS = ("num_tiles_per_dim", "tiles", "slices", "work_div", "named_dims")
+#: Keys that look like one of these, of which a warning has told.
+_warned: set[str] = set()
 
 _declared: dict[str, int] = {}
 #: Identity of a storage -> names and sizes of the parts of each home dimension, for as
@@ -147,7 +153,8 @@ def spyre_hint(
         slices: another name for num_tiles_per_dim.
         work_div: dimension name -> number of cores that share it.
         named_dims: names for the results of operations without named inputs.
-        others: kept for ``get_op_hints()``; they mean nothing to the planner.
+        others: kept for ``get_op_hints()``; they mean nothing to the planner. A
+            warning tells of one that looks like a mistyped name.
 
     Raises:
         HintError: a hint makes no sense; in a compiled function, by its first call.
@@ -180,16 +187,29 @@ def _numbers_of(what: str, numbers: Any) -> list[dict[str, Any]]:
 
 
 def _check(hints: Iterable[dict[str, Any]]) -> None:
-    """Raises HintError for a hint that makes no sense."""
+    """Raises HintError for a hint that makes no sense, warns of mistyped ones."""
     for hint in hints:
         if _WRONG in hint:
             raise HintError(f"spyre_hint: {hint[_WRONG]}")
+        for key in hint.get(_OTHERS, ()):
+            _warn_if_mistyped(key)
         for name in [hint["dim"]] if "dim" in hint else hint.get("named_dims", ()):
             _name(name)
         if "tiles" in hint:
             _positive(hint["tiles"], f"tiles of {hint['dim']!r}")
         elif "work_div" in hint:
             _cores(hint["work_div"], hint["dim"])
+
+
+def _warn_if_mistyped(key: str) -> None:
+    meant = difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.65)
+    if meant and key not in _warned:
+        _warned.add(key)
+        _log.warning(
+            "spyre_hint: %s means nothing to the planner; did you mean %s?",
+            key,
+            meant[0],
+        )
 
 
 def get_op_hints(op: Node) -> dict[str, Any]:
