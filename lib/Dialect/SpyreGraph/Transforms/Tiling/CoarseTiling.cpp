@@ -111,6 +111,14 @@ public:
       if (llvm::any_of(group,
                        [&](Operation *op) { return grouped.contains(op); }))
         continue;
+      if (wouldInterlock(group, ArrayRef(tilings).drop_front(numHinted))) {
+        remark::missed(group.front()->getLoc(), named("whole", group.front()))
+            << (group.front()->getName().stripDialect() +
+                " is not tiled: its loop and another one would need each "
+                "other's results")
+                   .str();
+        continue;
+      }
       grouped.insert(group.begin(), group.end());
       tilings.push_back({std::move(group), std::move(*tiling)});
     }

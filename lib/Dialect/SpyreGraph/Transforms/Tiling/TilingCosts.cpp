@@ -75,6 +75,41 @@ OpGroup spyre_graph::closeGroup(const OpGroup &larger) {
   return OpGroup(members.begin(), members.end());
 }
 
+bool spyre_graph::wouldInterlock(const OpGroup &group,
+                                 ArrayRef<std::pair<OpGroup, Tiling>> others) {
+  // Loops of groups that follow each other do not.
+  if (llvm::none_of(others, [&](const auto &other) {
+        return group.front()->isBeforeInBlock(other.first.back()) &&
+               other.first.front()->isBeforeInBlock(group.back());
+      }))
+    return false;
+  DenseMap<Operation *, unsigned> groupOf;
+  for (auto [number, other] : llvm::enumerate(others))
+    for (Operation *op : other.first)
+      groupOf[op] = number;
+  // What needs results of the group, all operations of another one if one does.
+  llvm::SmallPtrSet<Operation *, 32> after;
+  llvm::SmallPtrSet<Operation *, 32> known(group.begin(), group.end());
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Operation &op : *group.front()->getBlock()) {
+      if (known.contains(&op) || !readsAnyOf(&op, known))
+        continue;
+      Operation *single = &op;
+      auto other = groupOf.find(single);
+      ArrayRef<Operation *> needing =
+          other == groupOf.end() ? ArrayRef(single)
+                                 : others[other->second].first.getArrayRef();
+      known.insert(needing.begin(), needing.end());
+      after.insert(needing.begin(), needing.end());
+      // Those before it are visited once more.
+      changed |= needing.size() > 1;
+    }
+  }
+  return llvm::any_of(group,
+                      [&](Operation *op) { return readsAnyOf(op, after); });
+}
+
 std::optional<int64_t> spyre_graph::getTileExtent(const TileLevel &level,
                                                   int64_t count) {
   int64_t units = llvm::divideCeilSigned(level.extent, level.granularity);

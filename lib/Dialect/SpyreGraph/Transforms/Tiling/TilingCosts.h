@@ -19,6 +19,12 @@ struct Tiling {
 /// are in one block, in program order.
 OpGroup closeGroup(const OpGroup &group);
 
+/// Whether the loops of a group and of some of `others` would need each other's
+/// results, where the groups have no operation in common. All groups are closed
+/// and in one block.
+bool wouldInterlock(const OpGroup &group,
+                    ArrayRef<std::pair<OpGroup, Tiling>> others);
+
 /// The extent of each of `count` tiles of a level, a multiple of its
 /// granularity; the last tile may be smaller. Nothing if some tile would be
 /// empty.
