@@ -42,7 +42,7 @@ ROOMS: dict[str, set[str]] = {
     "Support": set(),
     "Device": {"Support"},
     "Planning": {"Device", "Support"},
-    "Dialect/KTIR/IR": {"Device"},
+    "Dialect/KTIR/IR": {"Device", "Support"},
     "Dialect/KTIR/Transforms": {"Dialect/KTIR/IR"},
     "Dialect/Check/IR": {"Dialect/KTIR/IR"},
     "Dialect/SDSCBundle/IR": set(),

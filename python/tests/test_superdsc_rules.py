@@ -154,12 +154,37 @@ HOSTILE = {
     "deep program": (
         "bundle.mlir",
         "module {" + "scf.if {" * 100000,
-        "bundle.mlir:1:1: nested deeper than 64 levels [SDSC-BUNDLE-C1]",
+        "bundle.mlir:1:520: more than 64 brackets or signs nested in each other [SDSC-BUNDLE-C1]",
     ),
     "alias": (
         "bundle.mlir",
         "!a = tuple<i1, i1>\n!b = tuple<!a, !a>\n" + TEXT,
         "bundle.mlir:1:1: aliases other than those of affine maps are not part of a bundle [SDSC-BUNDLE-C1]",
+    ),
+    "alias behind": (
+        "bundle.mlir",
+        TEXT + "module {} !a = tuple<i1, i1> !-b = tuple<!a, !a>\n",
+        "bundle.mlir:7:11: aliases other than those of affine maps are not part of a bundle [SDSC-BUNDLE-C1]",
+    ),
+    "alias of an attribute": (
+        "bundle.mlir",
+        "#a-1 = // affine_map<\n [1, 1]\n" + TEXT,
+        "bundle.mlir:1:1: aliases other than those of affine maps are not part of a bundle [SDSC-BUNDLE-C1]",
+    ),
+    "signs on lines": (
+        "bundle.mlir",
+        "#m = affine_map<(d0) -> (" + "\n-" * 10000 + "\nd0)>\n" + TEXT,
+        "bundle.mlir:66:1: more than 64 brackets or signs nested in each other [SDSC-BUNDLE-C1]",
+    ),
+    "terms on lines": (
+        "bundle.mlir",
+        "#m = affine_map<(d0) -> (d0" + "\n + d0 * 3" * 16000 + "\n)>\n" + TEXT,
+        "bundle.mlir:257:...: more than 512 operators in one expression [SDSC-BUNDLE-C1]",
+    ),
+    "array of indices": (
+        "bundle.mlir",
+        with_segments("0").replace("array<i64", "array // of\n < index"),
+        "bundle.mlir:3:4: expected an integer or float type of whole bytes as the type of an array's elements, such as i64, found 'index' [SDSC-BUNDLE-C1]",
     ),
     "outside": (
         "bundle.mlir",

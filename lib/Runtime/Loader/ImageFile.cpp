@@ -4,8 +4,8 @@
 #include "Spyre/Runtime/Loader/ImageFile.h"
 #include "Spyre/Runtime/Loader/LoaderFile.h"
 #include "Spyre/Support/BrokenRule.h"
+#include "Spyre/Support/MLIRText.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/SHA256.h"
@@ -104,28 +104,6 @@ std::string spyre::runtime::encodeImage(const std::string &ktirBytecode,
   endian::write64le(header + kPoolSizeAt, poolBytes);
   sealImage(image);
   return image;
-}
-
-/// Whether text in bytecode nests deeper than MLIR's recursive parsers of
-/// attributes should follow. Affine maps, for one, are text there.
-static bool nestsDeeply(llvm::StringRef bytes) {
-  constexpr unsigned kMaxDepth = 1000;
-  unsigned depth = 0;
-  char previous = 0;
-  for (char c : bytes) {
-    bool isArrow = c == '>' && previous == '-';
-    // A row of signs is one expression inside the other, too.
-    if (llvm::StringRef("([{<").contains(c) || (c == '-' && previous == '-'))
-      ++depth;
-    else if (depth > 0 && !isArrow && llvm::StringRef(")]}>").contains(c))
-      --depth;
-    else if (!llvm::isPrint(c))
-      depth = 0;
-    if (depth > kMaxDepth)
-      return true;
-    previous = c;
-  }
-  return false;
 }
 
 namespace {
@@ -234,8 +212,11 @@ private:
     // Text is for people: its parser is not made for hostile input.
     if (!bytes.substr(payload, payloadSize).starts_with("ML\xefR"))
       throw invalid("the program is not MLIR bytecode");
-    if (nestsDeeply(bytes.substr(payload, payloadSize)))
-      throw invalid("the program's attributes are nested deeper than is read");
+    // Attributes such as affine maps are text in bytecode.
+    if (std::string fault =
+            findFaultInBinary(bytes.substr(payload, payloadSize));
+        !fault.empty())
+      throw invalid("the program's attributes cannot be read: " + fault);
     try {
       image.program =
           loadProgramBytes(bytes.substr(payload, payloadSize).str(), {}, name);

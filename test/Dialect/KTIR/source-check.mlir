@@ -22,6 +22,14 @@
 // RUN: %python -c "print('#m = affine_map<(i) -> (' + '-' * 99999 + 'i')" > %t/signs.mlir
 // RUN: not spyre-opt %t/signs.mlir 2>&1 | FileCheck %s --check-prefix=SIGNS
 // SIGNS: error: more than 1000 brackets or signs
+// RUN: not spyre-opt %t/index.mlir 2>&1 | FileCheck %s --check-prefix=INDEX
+// RUN: not spyre-run %t/index.mlir 2>&1 | FileCheck %s --check-prefix=INDEX
+// RUN: not spyre-translate --to-superdsc %t/index.mlir -o %t/bundle 2>&1 | FileCheck %s --check-prefix=INDEX
+// RUN: not spyre-translate --to-spyrecode %t/index.mlir -o %t/code 2>&1 | FileCheck %s --check-prefix=INDEX
+// RUN: not spyre-translate --ktir-to-bytecode %t/index.mlir 2>&1 | FileCheck %s --check-prefix=INDEX
+// INDEX: index.mlir:2:3: error: expected an integer or float type of whole bytes as the type of an array's elements, such as i64, found 'index'
+// RUN: not spyre-opt %t/alias.mlir 2>&1 | FileCheck %s --check-prefix=ALIAS
+// ALIAS: alias.mlir:2:41: error: {{.*}}, found an alias
 // Upstream's parser takes minutes for these.
 // RUN: %python -c "[print('#m%%d = affine_map<(i, j) -> (%%s)>' %% (k, ' + '.join(['(i mod 3) * 5'] * 2730))) for k in range(3)]" > %t/sums.mlir
 // RUN: spyre-opt %t/sums.mlir
@@ -61,3 +69,9 @@ func.func @f(%x: tensor<5x7xf32>, %o: tensor<7x5xf32>) -> tensor<7x5xf32> {
   }) : (tensor<5x7xf32>, tensor<7x5xf32>) -> tensor<7x5xf32>
   return %u : tensor<7x5xf32>
 }
+//--- index.mlir
+module attributes {ktdp.numbers = array < // of
+  index: 1>} {}
+//--- alias.mlir
+!number = index
+module attributes {ktdp.numbers = array<!number: 1>} {}

@@ -52,11 +52,12 @@ func.func @main(%x: index {ktdp.name = "x", ktdp.layout = #layout},
 
 using Files = std::map<std::string, std::string>;
 
-static Files makeJob(const WriteOptions &options) {
+static Files makeJob(const WriteOptions &options,
+                     llvm::StringRef text = kProgram) {
   mlir::DialectRegistry registry;
   runtime::registerProgramDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   EXPECT_TRUE(module);
   auto files = writeModule(*module, options);
   EXPECT_TRUE(mlir::succeeded(files));
@@ -175,21 +176,33 @@ TEST(SpyreCodeFuzz, DamagedImages) {
   }
 }
 
-TEST(SpyreCodeFuzz, DeepAttributes) {
-  std::string image = makeJob({}).at("program.bin");
-  size_t begin = getProgramStart(image);
-  for (const char *part : {"(", "[", "<", "--"}) {
-    std::string mutant = image;
-    std::string deep;
-    while (deep.size() < std::min<size_t>(image.size() - begin - 16, 2000))
-      deep += part;
-    mutant.replace(begin + 8, deep.size(), deep);
+// Attributes that bytecode holds as text.
+TEST(SpyreCodeFuzz, AttributesThatCrashTheParser) {
+  std::string text = kProgram, map;
+  while (map.size() < 8000)
+    map += map.empty() ? "d0" : ", d0";
+  std::string attribute = "affine_map<(d0) -> (" + map + ")>";
+  text.replace(text.find("grid = [1]"), 0, "test.map = " + attribute + ", ");
+  std::string image = makeJob({}, text).at("program.bin");
+  EXPECT_NO_THROW(runtime::decodeImage(image, "program.bin"));
+  size_t begin = image.find(map);
+  ASSERT_NE(begin, std::string::npos);
+  for (std::string part :
+       {"(", "--", "- ", "-//\n", "-//\x80\n", "( // )\n", "array<index>"}) {
+    std::string mutant = image, mutated;
+    bool repeats = part != "array<index>";
+    while (mutated.size() + part.size() <= (repeats ? 8000 : part.size()))
+      mutated += part;
+    mutated.resize(map.size(), ' ');
+    mutant.replace(begin, mutated.size(), mutated);
     runtime::sealImage(mutant);
     try {
       runtime::decodeImage(mutant, "program.bin");
       FAIL() << part;
     } catch (const runtime::BrokenRule &broken) {
-      EXPECT_NE(broken.message.find("nested deeper"), std::string::npos)
+      EXPECT_EQ(broken.rule, "SPYRECODE-IMAGE-C3");
+      EXPECT_NE(broken.message.find("attributes cannot be read"),
+                std::string::npos)
           << broken.message;
     }
   }

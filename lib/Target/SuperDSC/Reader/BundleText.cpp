@@ -2,65 +2,54 @@
 //===- BundleText.cpp - bundle.mlir before MLIR sees it ---------*- C++ -*-===//
 
 #include "BundleText.h"
+#include "Spyre/Support/MLIRText.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <array>
+
 using namespace llvm;
+using namespace spyre;
 using namespace spyre::superdsc;
+
+static size_t offsetOf(StringRef token, StringRef text) {
+  return token.data() - text.data();
+}
 
 /// MLIR's parser recurses, and prints types that it complains about, so text
 /// from outside is held to what a bundle needs.
 bool spyre::superdsc::checkText(StringRef text, const std::string &file,
                                 Report &report) {
-  constexpr size_t kMaxBytes = size_t(64) << 20, kMaxDepth = 64,
-                   kMaxExpression = 4096;
-  auto violate = [&](size_t line, std::string message) {
+  constexpr size_t kMaxBytes = size_t(64) << 20;
+  auto violate = [&](size_t offset, std::string message) {
+    StringRef before = text.take_front(offset);
     // SDSC-BUNDLE-C1
-    report.add(file, "", "SDSC-BUNDLE-C1", std::move(message), line, 1);
+    report.add(file, "", "SDSC-BUNDLE-C1", std::move(message),
+               1 + before.count('\n'), offset - (before.rfind('\n') + 1) + 1);
     return false;
   };
   if (text.size() > kMaxBytes)
-    return violate(1, "the file has " + std::to_string(text.size()) +
+    return violate(0, "the file has " + std::to_string(text.size()) +
                           " bytes, at most " + std::to_string(kMaxBytes) +
                           " are read");
-  size_t depth = 0, line = 0;
-  for (StringRef rest = text; !rest.empty();) {
-    ++line;
-    auto [own, next] = rest.split('\n');
-    rest = next;
-    StringRef trimmed = own.trim();
-    if (trimmed.starts_with("!") ||
-        (trimmed.starts_with("#") && !trimmed.contains("affine_map<")))
-      return violate(line, "aliases other than those of affine maps are not "
-                           "part of a bundle");
-    if (trimmed.contains("affine_map") && trimmed.size() > kMaxExpression)
-      return violate(line, "an affine map of " +
-                               std::to_string(trimmed.size()) + " characters");
-    bool isString = false;
-    for (size_t i = 0; i < own.size(); ++i) {
-      char c = own[i];
-      if (isString) {
-        if (c == '\\')
-          ++i;
-        isString = c != '"';
-        continue;
-      }
-      if (c == '/' && own.substr(i).starts_with("//"))
-        break;
-      if (c == '\0')
-        return violate(line, "a null character");
-      isString = c == '"';
-      if (c == '(' || c == '[' || c == '{' || c == '<')
-        ++depth;
-      else if ((c == ')' || c == ']' || c == '}' ||
-                (c == '>' && (i == 0 || own[i - 1] != '-'))) &&
-               depth > 0)
-        --depth;
-      if (depth > kMaxDepth)
-        return violate(line, "nested deeper than " + std::to_string(kMaxDepth) +
-                                 " levels");
-    }
+  if (size_t at = text.find('\0'); at != StringRef::npos)
+    return violate(at, "a null character");
+  MLIRTokens tokens(text);
+  MLIRTextGuard guard(text, {/*depth=*/64, /*operators=*/512});
+  // The two tokens before an alias's equals sign are its prefix and its name.
+  std::array<StringRef, 3> last;
+  for (StringRef token = tokens.next(); !token.empty(); token = tokens.next()) {
+    if (std::string fault = guard.follow(token); !fault.empty())
+      return violate(offsetOf(token, text), std::move(fault));
+    bool isTypeAlias = last[1] == "!" && token == "=";
+    bool isAttributeAlias =
+        last[0] == "#" && last[2] == "=" && token != "affine_map";
+    if (isTypeAlias || isAttributeAlias)
+      return violate(offsetOf(last[isTypeAlias ? 1 : 0], text),
+                     "aliases other than those of affine maps are not part of "
+                     "a bundle");
+    last = {last[1], last[2], token};
   }
   return true;
 }

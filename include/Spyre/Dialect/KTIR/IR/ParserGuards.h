@@ -16,8 +16,8 @@ namespace mlir::ktdp {
 /// To be called before a file from outside is parsed. MLIR 22's parser of
 /// linalg.reduce, linalg.transpose and linalg.broadcast reports an array of
 /// dimensions that is malformed, and then crashes on the attribute that it did
-/// not get; and its recursion over brackets has no limit but the stack. Emits
-/// an error at the first such place. Bytecode is taken as it is.
+/// not get; and there is what MLIRTextGuard says. Emits an error at the first
+/// such place. Bytecode is taken as it is.
 LogicalResult checkSource(llvm::MemoryBufferRef source, MLIRContext *context);
 
 /// The same for a file that has to be KTIR. Planned or imported graphs, which
