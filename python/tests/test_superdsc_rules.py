@@ -92,6 +92,103 @@ def test_pool_holds_what_bundles_use(tmp_path):
         assert (said in done.stdout) == (size < used)
 
 
+# --- the names of parameters say which argument they are ---
+
+SIZED = sized_add()["bundle.mlir"]
+
+
+def with_addresses(before, *numbers):
+    """The bundle with addresses in this order, `before` in front of each."""
+    kind = "!sdscbundle.input_arg<index>"
+    given = ", ".join(f"%arg_{n}_base_addr: {kind}" for n in range(3))
+    assert given in SIZED
+    wanted = ", ".join(f"{before}%arg_{n}_base_addr: {kind}" for n in numbers)
+    return SIZED.replace(given, wanted)
+
+
+def rewritten(folder, text, *options):
+    sdsc_bundles.write(folder, sized_add() | {"bundle.mlir": text})
+    copy = folder / "copy"
+    run("spyre-translate", "--rewrite-superdsc", *options, folder, "-o", copy)
+    return (copy / "bundle.mlir").read_text()
+
+
+@pytest.mark.parametrize("options", [[], ["--lenient"]], ids=["strict", "lenient"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// func.func @f(%a)\n" + with_addresses("", 2, 0, 1),
+        "// func.func (\r" + with_addresses("", 2, 0, 1),
+        with_addresses("\n// %foo, (first)\n", 2, 0, 1),
+        with_addresses("", 2, 0, 1).replace(
+            "module {", 'module attributes {sdscbundle.note = "func.func (%a)"} {'
+        ),
+    ],
+    ids=["comment", "comment up to a return", "comments between", "string"],
+)
+def test_names_of_parameters(text, options, tmp_path):
+    straight = rewritten(tmp_path / "straight", with_addresses("", 0, 1, 2))
+    expected = rewritten(tmp_path / "swapped", with_addresses("", 2, 0, 1))
+    assert "%arg_2_base_addr: !sdscbundle.input_arg<index>, %arg_0" in expected
+    assert expected != straight
+    assert rewritten(tmp_path / "given", text, *options) == expected
+
+
+def test_lenient_keeps_places_and_sizes(tmp_path):
+    size = re.search(r"%dim\S*: [^>]*>", SIZED)[0]
+    address = "%arg_1_base_addr: !sdscbundle.input_arg<index>"
+    text = SIZED.replace(size, f"{size},\n{size}").replace(
+        address, f"{address},\n  // again\n{address}"
+    )
+    assert rewritten(tmp_path, text, "--lenient") == rewritten(tmp_path, SIZED)
+    spoil(tmp_path, "bundle.mlir", text.replace("return", "foo"))
+    done = call("spyre-run", "--lenient", tmp_path, *["--arg", "zeros"] * 4)
+    line = 1 + text[: text.index("return")].count("\n")
+    assert f"bundle.mlir:{line}:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            ("arg_0_base", "arg0"),
+            "bundle.mlir:3:25: parameter 0, an address, must be named %arg_<number>_base_addr or %pool_base_addr, found %arg0",
+        ),
+        (("arg_0_base_addr", "arg_00_base_addr"), "found %arg_00_base_addr"),
+        (("arg_0_base_addr", "arg_0-1_base_addr"), "found %arg_0-1_base_addr"),
+        (
+            ("arg_0_base_addr", "arg_-1_base_addr"),
+            "parameter 0 has an argument's number twice or out of range",
+        ),
+    ],
+)
+def test_names_of_no_parameters(change, said, tmp_path):
+    text = SIZED.replace(*change)
+    assert text != SIZED
+    sdsc_bundles.write(tmp_path, sized_add() | {"bundle.mlir": text})
+    done = validate(tmp_path)
+    assert done.returncode == 1 and said in done.stdout
+
+
+def test_locations_are_not_names(tmp_path):
+    """An argument may say that it stands where another does."""
+
+    def place(text, places):
+        for number, column in enumerate(places):
+            given = f"%arg_{number}_base_addr: !sdscbundle.input_arg<index>"
+            there = f' loc("bundle.mlir":3:{column:03})'
+            text = text.replace(given, given + there, 1)
+        return text
+
+    (line,) = (t for t in place(SIZED, (0, 0)).splitlines() if "func.func" in t)
+    text = place(SIZED, [line.index(f"%arg_{n}") + 1 for n in (1, 0)])
+    sdsc_bundles.write(tmp_path, sized_add() | {"bundle.mlir": text})
+    done = validate(tmp_path)
+    said = "parameter 1, an address, must be named"
+    assert done.returncode == 1 and said in done.stdout
+    assert "found no name" in done.stdout
+
+
 # --- files that nobody should trust ---
 
 TEXT = add()["bundle.mlir"]

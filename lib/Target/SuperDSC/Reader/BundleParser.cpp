@@ -62,9 +62,14 @@ public:
 private:
   void violate(Operation *op, std::string message,
                const char *rule = "SDSC-BUNDLE-C1") {
+    violate(op->getLoc(), std::move(message), rule);
+  }
+
+  void violate(Location location, std::string message,
+               const char *rule = "SDSC-BUNDLE-C1") {
     failed = true;
     size_t line = 0, column = 0;
-    if (auto loc = dyn_cast<FileLineColLoc>(op->getLoc())) {
+    if (auto loc = dyn_cast<FileLineColLoc>(location)) {
       line = loc.getLine();
       column = loc.getColumn();
     }
@@ -96,16 +101,7 @@ private:
   }
 
   void readParameters(func::FuncOp function) {
-    // MLIR forgets the names, which hold the arguments' numbers.
-    SmallVector<StringRef> names;
-    StringRef parameters = getParameters(text);
-    for (size_t at = parameters.find('%'); at != StringRef::npos;
-         at = parameters.find('%', at + 1)) {
-      StringRef name = parameters.drop_front(at + 1).take_while([](char c) {
-        return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
-      });
-      names.push_back(name);
-    }
+    SmallVector<StringRef> names = getArgumentNames(function.front(), text);
     for (BlockArgument argument : function.getArguments()) {
       unsigned number = argument.getArgNumber();
       auto type = dyn_cast<sdscbundle::InputArgType>(argument.getType());
@@ -115,8 +111,8 @@ private:
         return;
       }
       Address address;
-      int64_t value = number;
-      StringRef name = number < names.size() ? names[number] : StringRef();
+      int64_t value = 0;
+      StringRef name = names[number];
       if (type.getGranularity()) {
         if (!readSize(function, type, name, number))
           return;
@@ -136,13 +132,25 @@ private:
         address.base = Address::Pool;
         bundle.hasPoolParameter = true;
       } else {
-        if (name.consume_front("arg_") && name.consume_back("_base_addr"))
-          name.getAsInteger(10, value);
+        // The name alone says which argument it is.
+        StringRef digits = name;
+        if (!digits.consume_front("arg_") ||
+            !digits.consume_back("_base_addr") ||
+            digits.getAsInteger(10, value) || digits != std::to_string(value)) {
+          violate(
+              argument.getLoc(),
+              "parameter " + std::to_string(number) +
+                  ", an address, must be named %arg_<number>_base_addr or "
+                  "%pool_base_addr, found " +
+                  (name.empty() ? "no name" : "%" + name.substr(0, 80).str()) +
+                  "; the name says which argument it is");
+          return;
+        }
         if (value < 0 || value > kMaxArgument ||
             llvm::is_contained(bundle.arguments, value)) {
-          violate(function, "parameter " + std::to_string(number) +
-                                " has an argument's number twice or out of "
-                                "range");
+          violate(argument.getLoc(),
+                  "parameter " + std::to_string(number) +
+                      " has an argument's number twice or out of range");
           return;
         }
         address.base = Address::Argument;

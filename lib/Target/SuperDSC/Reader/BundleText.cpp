@@ -4,7 +4,7 @@
 #include "BundleText.h"
 #include "Spyre/Support/MLIRText.h"
 
-#include "llvm/ADT/SmallVector.h"
+#include "mlir/IR/Location.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <array>
@@ -54,43 +54,93 @@ bool spyre::superdsc::checkText(StringRef text, const std::string &file,
   return true;
 }
 
-/// The parameter list of the function: the text between its parentheses.
-StringRef spyre::superdsc::getParameters(StringRef text) {
-  size_t start = text.find("func.func");
-  if (start == StringRef::npos)
-    return {};
-  size_t open = text.find('(', start);
-  size_t close = text.find(')', open);
-  if (open == StringRef::npos || close == StringRef::npos)
-    return {};
-  return text.slice(open + 1, close);
+SmallVector<StringRef> spyre::superdsc::getArgumentNames(mlir::Block &block,
+                                                         StringRef text) {
+  SmallVector<size_t> lineStarts = {0};
+  for (size_t at = text.find('\n'); at != StringRef::npos;
+       at = text.find('\n', at + 1))
+    lineStarts.push_back(at + 1);
+  SmallVector<StringRef> names;
+  size_t previous = 0;
+  for (mlir::BlockArgument argument : block.getArguments()) {
+    StringRef name;
+    auto loc = dyn_cast<mlir::FileLineColLoc>(argument.getLoc());
+    if (loc && loc.getLine() >= 1 && loc.getLine() <= lineStarts.size() &&
+        loc.getColumn() >= 1) {
+      // A location that the text gives an argument could be another's.
+      size_t at = lineStarts[loc.getLine() - 1] + loc.getColumn() - 1;
+      MLIRTokens tokens(text.substr(at));
+      if (at > previous && tokens.next() == "%")
+        name = tokens.next();
+      previous = at;
+    }
+    names.push_back(name);
+  }
+  return names;
 }
 
-/// Drops parameters, and the extractions of their values, that occur a second
-/// time.
+namespace {
+/// A parameter: where the comma before it, or it, begins and where it ends.
+struct Parameter {
+  size_t begin, end;
+  std::string tokens;
+};
+} // namespace
+
+/// The parameters of the first function, and where their list ends.
+static SmallVector<Parameter> findParameters(StringRef text, size_t &end) {
+  MLIRTokens tokens(text);
+  StringRef token = tokens.next();
+  while (!token.empty() && token != "func.func")
+    token = tokens.next();
+  while (!token.empty() && token != "(")
+    token = tokens.next();
+  SmallVector<Parameter> parameters;
+  if (token.empty())
+    return parameters;
+  end = offsetOf(token, text) + 1;
+  parameters.push_back({end, end, ""});
+  int depth = 1;
+  for (token = tokens.next(); !token.empty(); token = tokens.next()) {
+    if (token == "(" || token == "<" || token == "[" || token == "{")
+      ++depth;
+    else if (token == ")" || token == ">" || token == "]" || token == "}")
+      --depth;
+    if (depth == 0)
+      return parameters;
+    end = offsetOf(token, text) + token.size();
+    if (depth == 1 && token == ",") {
+      parameters.push_back({end - 1, end, ""});
+      continue;
+    }
+    parameters.back().end = end;
+    parameters.back().tokens += (token + " ").str();
+  }
+  return parameters;
+}
+
+/// Overwrites a part of the text with blanks; lines stay.
+static void blank(std::string &text, size_t begin, size_t end) {
+  for (size_t at = begin; at < end; ++at)
+    if (text[at] != '\n')
+      text[at] = ' ';
+}
+
 std::string spyre::superdsc::dropRepeatedParameters(const std::string &text) {
-  StringRef parameters = getParameters(text);
-  if (parameters.empty())
-    return text;
+  std::string result = text;
+  size_t begin = text.size();
   llvm::StringSet<> seen;
-  std::string kept;
-  SmallVector<StringRef> parts;
-  parameters.split(parts, ',');
-  for (StringRef part : parts)
-    if (seen.insert(part.trim()).second)
-      kept += (kept.empty() ? "" : ", ") + part.trim().str();
-  size_t offset = parameters.data() - text.data();
-  std::string result = text.substr(0, offset) + kept;
+  for (const Parameter &parameter : findParameters(text, begin))
+    if (!seen.insert(parameter.tokens).second)
+      blank(result, parameter.begin, parameter.end);
   llvm::StringSet<> extractions;
-  StringRef rest = StringRef(text).drop_front(offset + parameters.size());
-  while (!rest.empty()) {
-    auto [line, next] = rest.split('\n');
-    bool hadNewline = line.size() < rest.size();
-    rest = next;
+  while (begin < text.size()) {
+    size_t end = std::min(text.find('\n', begin), text.size());
+    StringRef line = StringRef(text).slice(begin, end);
     if (line.contains("sdscbundle.input_arg_extract") &&
         !extractions.insert(line.trim()).second)
-      continue;
-    result += line.str() + (hadNewline ? "\n" : "");
+      blank(result, begin, end);
+    begin = end + 1;
   }
   return result;
 }

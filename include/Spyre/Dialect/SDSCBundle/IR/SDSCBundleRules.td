@@ -123,7 +123,8 @@ def SDSCBundle_Dialect : Dialect {
     The bundle:
     - SDSC-BUNDLE-C1: `bundle.mlir` is one function of the allowed operations,
       with constant loop bounds, or loops up to sizes. Its parameters are the
-      pool, arguments and sizes, in this order.
+      pool, arguments and sizes, in this order, and their names say which:
+      `%pool_base_addr`, `%arg_<number>_base_addr` and `%dim_<symbol>_base`.
     - SDSC-BUNDLE-C2: file names are plain names of files in the folder.
     - SDSC-BUNDLE-C3: an execution binds exactly the symbols of its file.
     - SDSC-BUNDLE-C4: a symbol id belongs to one file.
