@@ -5,8 +5,13 @@ The reference of conversions is PyTorch's on the CPU, from the values that the d
 holds: DL16 has one mantissa bit less than fp16, so a number is rounded to it first.
 """
 
+import os
+import subprocess
+
+import numpy as np
 import pytest
 import torch
+from commands import TOOLS, needs_tools
 from torch_spyre.errors import Unsupported
 
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2fnuz
@@ -192,3 +197,20 @@ def test_e5m2fnuz_is_converted_on_the_cpu():
     expected = x.to(torch.float16)
     expected[expected.isnan()] = torch.inf
     assert torch.equal(result, expected)
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("given", "result"), [(E4M3, E4M3), (E4M3, torch.half), (E5M2, torch.half)], ids=str
+)
+def test_dumped_program_runs(given, result, tmp_path, monkeypatch):
+    """The files of 8-bit floats, which numpy lacks, hold their codes."""
+    x = codes((4, 100), given)
+    monkeypatch.setenv("SPYRE_DUMP_DIR", str(tmp_path))
+    expected = run(lambda x: (x.half() * 0.5).to(result), "compiled", x.to("spyre"))
+    (folder,) = [p for p in tmp_path.iterdir() if p.is_dir()]
+    path = f"{TOOLS}:{os.environ['PATH']}"
+    call = ["sh", str(folder / "run.sh")]
+    subprocess.run(call, env={**os.environ, "PATH": path}, check=True, timeout=300)
+    found = np.load(folder / "out" / "out0.npy").reshape(x.shape)
+    assert torch.equal(torch.from_numpy(found.view(np.uint8)), bits(expected))

@@ -89,6 +89,9 @@ class PartDump:
         def save(name: str, array: torch.Tensor) -> str:
             if array.dtype == torch.bfloat16:
                 array = array.view(torch.uint16)
+            elif array.dtype.is_floating_point and array.dtype.itemsize == 1:
+                # numpy has no 8-bit floats: spyre-run takes their codes.
+                array = array.view(torch.uint8)
             np.save(self.folder / f"{name}.npy", array.numpy())
             return f"{name}.npy"
 
