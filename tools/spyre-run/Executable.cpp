@@ -95,21 +95,29 @@ public:
   enlarge(const ArgumentInfo &info,
           const std::vector<int64_t> &sizes) const override {
     size_t rank = info.shape.size();
-    if (!info.layout || sizes.size() != rank || rank > 6 ||
+    if (!info.layout || sizes.size() != rank || rank > kMaxOrder ||
         info.strides != rowMajorStrides(info.shape))
       return std::nullopt;
-    std::vector<int64_t> order(rank);
-    std::iota(order.begin(), order.end(), 0);
-    do {
-      if (TensorLayout(info.shape, info.strides, info.dtype, order) !=
-          *info.layout)
+    // With a last entry of -1 each element has a stick of its own.
+    for (bool isSparse : {false, true}) {
+      std::vector<int64_t> order(rank);
+      std::iota(order.begin(), order.end(), 0);
+      if (isSparse)
+        order.push_back(-1);
+      if (order.size() > kMaxOrder)
         continue;
-      ArgumentInfo result = info;
-      result.shape = sizes;
-      result.strides = rowMajorStrides(sizes);
-      result.layout = TensorLayout(sizes, result.strides, info.dtype, order);
-      return result;
-    } while (std::next_permutation(order.begin(), order.end()));
+      do {
+        if (TensorLayout(info.shape, info.strides, info.dtype, order) !=
+            *info.layout)
+          continue;
+        ArgumentInfo result = info;
+        result.shape = sizes;
+        result.strides = rowMajorStrides(sizes);
+        result.layout = TensorLayout(sizes, result.strides, info.dtype, order);
+        return result;
+      } while (
+          std::next_permutation(order.begin(), order.begin() + long(rank)));
+    }
     return std::nullopt;
   }
 
@@ -143,6 +151,9 @@ public:
   }
 
 private:
+  /// The longest order that the constructor of layouts takes.
+  static constexpr size_t kMaxOrder = 6;
+
   /// Until it is bound.
   std::optional<Job> job;
   std::vector<ArgumentInfo> infos;
