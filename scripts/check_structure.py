@@ -137,6 +137,7 @@ ROOMS: dict[str, set[str]] = {
         "Runtime/Kernels",
         "Runtime/Memory",
         "Runtime/Report",
+        "Support",
     },
     "Runtime/Engine": {
         "Device",

@@ -7,6 +7,7 @@
 #include "Spyre/Support/Error.h"
 #include "Spyre/Support/Shape.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace spyre;
@@ -55,6 +56,34 @@ static int64_t spanOf(const std::vector<int64_t> &shape,
     span += (shape[d] - 1) * strides[d];
   }
   return span;
+}
+
+void spyre::checkHostSize(const ArgumentInfo &info, uint64_t most) {
+  auto fail = [&](const std::string &what) {
+    throw Error("argument '" + info.name + "' has sizes " +
+                formatSizes(info.shape) + " and strides " +
+                formatSizes(info.strides) + ", " + what);
+  };
+  int64_t count = hostBytes(info.dtype), span = 1;
+  bool isEmpty = false, overflows = false;
+  for (size_t d = 0; d < info.shape.size(); ++d) {
+    int64_t size = info.shape[d], reach;
+    if (size < 0)
+      fail("of which one is negative");
+    isEmpty |= size == 0;
+    overflows |=
+        __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count) ||
+        __builtin_mul_overflow(std::max<int64_t>(size - 1, 0), info.strides[d],
+                               &reach) ||
+        __builtin_add_overflow(span, reach, &span);
+  }
+  overflows |=
+      __builtin_mul_overflow(span, int64_t(hostBytes(info.dtype)), &span);
+  if (!isEmpty && (overflows || uint64_t(std::max(count, span)) > most))
+    fail("which take " +
+         (overflows ? "more than 64 bits can count"
+                    : std::to_string(std::max(count, span)) + " bytes") +
+         " on the host; the device memory has " + std::to_string(most));
 }
 
 /// With IEEE numerics 16-bit floats move as bits: the transfer is told of

@@ -54,6 +54,10 @@ void checkArray(const runtime::ArgumentInfo &info, const NpyArray &host,
                 const std::string &text, runtime::Numerics numerics,
                 const std::string &sizes = "");
 
+/// Throws Error if the host's copy of an argument with a layout, in row-major
+/// order or with its strides, has more than `most` bytes, or a negative size.
+void checkHostSize(const runtime::ArgumentInfo &info, uint64_t most);
+
 int64_t elementSize(const runtime::ArgumentInfo &info, const NpyArray &array);
 
 uint64_t deviceBytes(const runtime::ArgumentInfo &info, const NpyArray &array);

@@ -16,6 +16,22 @@
 using namespace spyre;
 using namespace spyre::runtime;
 
+/// Checks a run-time argument: the program may never look at it.
+static void checkRange(const ArgumentInfo &info, int64_t value) {
+  bool isBounded = info.upperBound >= 0;
+  if (!info.isRuntimeArgument || info.isFloat ||
+      (value % info.granularity == 0 &&
+       (!isBounded || (value >= 0 && value <= info.upperBound))))
+    return;
+  throw Error(
+      "argument '" + info.name + "': expected " +
+      (info.granularity > 1
+           ? "a multiple of " + std::to_string(info.granularity)
+           : std::string("an integer")) +
+      (isBounded ? " from 0 to " + std::to_string(info.upperBound) : "") +
+      ", found " + std::to_string(value));
+}
+
 namespace {
 
 class ProgramExecutable : public Executable {
@@ -28,7 +44,9 @@ public:
     if (found != infos.size())
       throw Error("@" + program->name() + " takes " +
                   std::to_string(infos.size()) + " arguments (" +
-                  listArguments(infos) + "), found " + std::to_string(found));
+                  listArguments(infos) + "), found " + std::to_string(found) +
+                  "; give --arg for each, in this order: a .npy file, a "
+                  "number, or 'zeros', for results for example");
   }
 
   std::optional<PlannedDevice> plannedDevice() const override {
@@ -50,6 +68,8 @@ public:
 
   void bind(DeviceMemory &own, std::vector<BoundArgument> given) override {
     memory = &own;
+    for (const BoundArgument &argument : given)
+      checkRange(argument.info, argument.value);
     size_t next = 0;
     for (const ArgumentInfo &info : program->arguments())
       values.push_back(

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <set>
 
 using namespace spyre;
 
@@ -52,21 +53,24 @@ public:
   }
   void parse(std::string &descriptor, bool &fortranOrder,
              std::vector<int64_t> &shape) {
-    bool seen[3] = {};
+    std::set<std::string> seen;
     expect('{');
     while (peek() != '}') {
       std::string key = string();
       expect(':');
+      if (!seen.insert(key).second)
+        fail("header key '" + key + "' is there twice");
       if (key == "descr") {
-        seen[0] = true;
         if (peek() != '\'' && peek() != '"')
           fail("structured types are not supported");
         descriptor = string();
       } else if (key == "fortran_order") {
-        seen[1] = true;
-        fortranOrder = word() == "True";
+        std::string value = word();
+        if (value != "True" && value != "False")
+          fail("expected True or False as fortran_order, found '" + value +
+               "'");
+        fortranOrder = value == "True";
       } else if (key == "shape") {
-        seen[2] = true;
         expect('(');
         while (peek() != ')') {
           shape.push_back(number());
@@ -84,7 +88,7 @@ public:
       else if (peek() != '}')
         fail("malformed header");
     }
-    if (!seen[0] || !seen[1] || !seen[2])
+    if (seen.size() != 3)
       fail("header lacks descr, fortran_order or shape");
   }
 

@@ -12,6 +12,8 @@
 #include "Spyre/Support/Error.h"
 #include "Spyre/Support/Json.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -21,6 +23,7 @@
 #include <cstring>
 #include <ctime>
 #include <iostream>
+#include <new>
 #include <optional>
 #include <set>
 
@@ -41,21 +44,28 @@ static bool isArrayText(const std::string &text) {
 }
 
 static int64_t scalarValue(const ArgumentInfo &info, const std::string &text) {
-  const char *start = text.c_str();
-  char *end = nullptr;
-  errno = 0;
   if (info.isFloat) {
+    const char *start = text.c_str();
+    char *end = nullptr;
+    errno = 0;
     float value = std::strtof(start, &end);
     bool isTooLarge = errno == ERANGE && std::isinf(value);
-    if (text.empty() || *end || isTooLarge)
+    if (text.empty() || llvm::isSpace(*start) || *end || isTooLarge)
       throw Error("argument '" + info.name + "': expected a number, found '" +
                   text + "'");
     uint32_t bits;
     std::memcpy(&bits, &value, sizeof(bits));
     return bits;
   }
-  long long value = std::strtoll(start, &end, 0);
-  if (text.empty() || *end || errno)
+  // Leading zeros mean nothing, as numpy has it.
+  llvm::StringRef digits = text;
+  int64_t value = 0;
+  bool isNegative = digits.consume_front("-");
+  bool isHexadecimal = digits.consume_front("0x") || digits.consume_front("0X");
+  bool isNumber = !digits.empty() && llvm::isAlnum(digits.front()) &&
+                  !llvm::StringRef((isNegative ? "-" : "") + digits.str())
+                       .getAsInteger(isHexadecimal ? 16 : 10, value);
+  if (!isNumber)
     throw Error("argument '" + info.name + "': expected " +
                 (info.kind == ArgumentInfo::Array ? "a .npy file or " : "") +
                 "a 64-bit integer, found '" + text + "'");
@@ -186,7 +196,8 @@ NpyArray Runner::readArray(const ArgumentInfo &info, const std::string &text) {
       return dtype == HostDtype::Float8E4M3FN ||
              dtype == HostDtype::Float8E5M2FNUZ;
     };
-    if (info.layout && isFloat8(info.dtype) &&
+    // The bytes that the device stores stay such.
+    if (info.layout && isFloat8(info.dtype) && !isDeviceImage(info, array) &&
         (array.dtype == HostDtype::UInt8 || isFloat8(array.dtype)))
       array.dtype = info.dtype;
     return array;
@@ -233,6 +244,8 @@ void Runner::bindArgument(size_t i) {
   if (info.isFloat)
     throw Error("argument '" + info.name + "' is a float, found '" + text +
                 "'");
+  if (info.layout && !options.predictOnly)
+    checkHostSize(info, memory->capacityInBytes());
   Array array;
   array.argument = i;
   array.host = readArray(info, text);
@@ -253,7 +266,11 @@ void Runner::bindArgument(size_t i) {
   if (!names.insert(info.name).second)
     throw Error("two array arguments are named '" + info.name + "'");
   array.sizeInBytes = deviceBytes(info, array.host);
-  array.address = memory->allocate(array.sizeInBytes);
+  try {
+    array.address = memory->allocate(array.sizeInBytes);
+  } catch (const OutOfMemory &error) {
+    throw Error("argument '" + info.name + "': " + error.what());
+  }
   bound[i].isArray = true;
   bound[i].address = array.address;
   bound[i].value =
@@ -324,6 +341,10 @@ int spyre_run_main(int argc, char **argv) {
     if (options.cases)
       return runCases(options) ? 0 : 1;
     Runner(options).run();
+  } catch (const std::bad_alloc &) {
+    std::cerr << "spyre-run: error: the host has too little memory for the "
+                 "arrays of this run\n";
+    return 1;
   } catch (const std::exception &error) {
     std::string text = error.what();
     // Located errors say "error:" themselves.

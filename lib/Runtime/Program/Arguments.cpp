@@ -2,6 +2,8 @@
 //===- Arguments.cpp - Arrays of several sizes ----------------------------===//
 
 #include "Spyre/Runtime/Program/Program.h"
+#include "Spyre/Support/Error.h"
+#include "Spyre/Support/Shape.h"
 
 #include <algorithm>
 #include <numeric>
@@ -11,8 +13,12 @@ using namespace spyre::runtime;
 
 int64_t ArgumentInfo::Size::at(const std::vector<int64_t> &values) const {
   int64_t size = constant;
-  for (auto [argument, factor] : terms)
-    size += factor * values[argument];
+  for (auto [argument, factor] : terms) {
+    int64_t term;
+    if (__builtin_mul_overflow(factor, values[argument], &term) ||
+        __builtin_add_overflow(size, term, &size))
+      throw Error("a size overflows 64 bits");
+  }
   return size / divisor;
 }
 
@@ -94,9 +100,13 @@ ArrayStorage ArgumentInfo::storageAt(const std::vector<int64_t> &values) const {
   if (sizes.empty())
     return {shape, strides, *layout};
   std::vector<int64_t> found;
-  for (const Size &size : sizes)
-    found.push_back(size.at(values));
-  return storageOf(std::move(found));
+  try {
+    for (const Size &size : sizes)
+      found.push_back(size.at(values));
+    return storageOf(std::move(found));
+  } catch (const Error &error) {
+    throw Error("argument '" + name + "': " + error.what());
+  }
 }
 
 ArrayStorage ArgumentInfo::storageOf(std::vector<int64_t> found) const {
@@ -112,7 +122,9 @@ ArrayStorage ArgumentInfo::storageOf(std::vector<int64_t> found) const {
     // A dimension of one element may have any stride.
     if (shape[dim] != 1 || strides[dim] == largest)
       storage.strides[dim] = stride;
-    stride *= std::max<int64_t>(storage.shape[dim], 1);
+    if (__builtin_mul_overflow(stride, std::max<int64_t>(storage.shape[dim], 1),
+                               &stride))
+      throw Error("size " + formatSizes(storage.shape) + " overflows 64 bits");
     largest *= std::max<int64_t>(shape[dim], 1);
   }
   auto strideOf = [&](const DeviceDim &dim, int64_t step) {

@@ -46,13 +46,17 @@
 
 // Errors: located or named, status 1, nothing written.
 // RUN: not spyre-run %s --arg %t/x.npy --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=COUNT
-// COUNT: error: @scale takes 3 arguments (x, y, factor), found 1
+// COUNT: error: @scale takes 3 arguments (x, y, factor), found 1; give --arg for each, in this order: a .npy file, a number, or 'zeros', for results for example
 // RUN: not spyre-run %s --arg %t/half.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=DTYPE
 // DTYPE: error: argument 'x' has elements of type f32, its file float16
 // RUN: not spyre-run %s --arg %t/cut.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=CUT
 // CUT: cut.npy: error: expected 4096 bytes of data, found 4086
 // RUN: not spyre-run %s --arg %t/text.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=MAGIC
 // MAGIC: text.npy: error: not a .npy file
+// RUN: not spyre-run %s --arg %t/maybe.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=MAYBE
+// MAYBE: maybe.npy: error: expected True or False as fortran_order, found 'Maybe'
+// RUN: not spyre-run %s --arg %t/again.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=AGAIN
+// AGAIN: again.npy: error: header key 'shape' is there twice
 // RUN: not spyre-run %s --arg %t/double.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=TYPE
 // TYPE: double.npy: error: type '<f8' is not supported
 // RUN: not spyre-run %s --arg %t/absent.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=ABSENT
@@ -69,6 +73,8 @@
 // EMPTY: spyre-run: for the --json option: expects a value
 // RUN: not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg 1e40 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=LARGE
 // LARGE: error: argument 'factor': expected a number, found '1e40'
+// RUN: not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg " 1" --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=BLANK
+// BLANK: error: argument 'factor': expected a number, found ' 1'
 // RUN: env SPYRE_CPU_CAPABILITY=baseline spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg=2.5 --out-dir %t/base
 // RUN: cmp %t/base/y.npy %t/out/y.npy
 // RUN: env SPYRE_CPU_CAPABILITY=mmx not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg=2.5 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=CAPABILITY

@@ -18,3 +18,12 @@ with open(f"{folder}/cut.npy", "wb") as file:
     file.write(data[:-10])
 with open(f"{folder}/text.npy", "w") as file:
     file.write("1 2 3\n")
+for name, old, new in [
+    ("maybe", "False", "Maybe"),
+    ("again", "}", "'shape': (4, 256), }"),
+]:
+    with open(f"{folder}/{name}.npy", "wb") as file:
+        header = data[10:128].decode().rstrip()
+        assert old in header
+        file.write(data[:10] + header.replace(old, new).ljust(117).encode() + b"\n")
+        file.write(data[128:])
