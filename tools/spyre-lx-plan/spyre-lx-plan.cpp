@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- spyre-lx-plan.cpp - The LX solver as a tool ------------------------===//
 
+#include "../OneOf.h"
+
 #include "Spyre/Planning/MiniMallocFormat.h"
 #include "Spyre/Support/Error.h"
 #include "Spyre/Support/Version.h"
@@ -54,7 +56,7 @@ struct Options {
       cl::desc("Make every offset a multiple of this (default: 1); a buffer "
                "takes its size rounded up to a multiple of it"),
       cl::value_desc("bytes"), cl::init(1), cl::cat(category)};
-  cl::opt<Solver> solver{
+  cl::opt<Solver, false, OneOf<Solver>> solver{
       "solver", cl::desc("How to place the buffers:"),
       cl::init(Solver::Optimal),
       cl::values(

@@ -3,6 +3,8 @@
 
 #include "Options.h"
 
+#include "../OneOf.h"
+
 #include "Spyre/Support/Error.h"
 #include "Spyre/Support/Version.h"
 
@@ -38,28 +40,6 @@ public:
     if (!text.getAsInteger(10, value) && value >= 1 && value <= 1000000000)
       return false;
     return option.error("expects a positive number, found '" + text + "'");
-  }
-};
-
-/// LLVM's own parser of choices does not say which there are.
-template <typename T>
-class OneOf : public cl::parser<T> {
-public:
-  using cl::parser<T>::parser;
-  bool parse(cl::Option &option, StringRef, StringRef text, T &value) {
-    std::string names;
-    for (const auto &choice : this->Values) {
-      if (choice.Name == text) {
-        value = choice.V.getValue();
-        return false;
-      }
-      bool isLast = &choice == &this->Values.back();
-      names += (names.empty() ? ""
-                : isLast      ? " or "
-                              : ", ") +
-               choice.Name.str();
-    }
-    return option.error("expects " + names + ", found '" + text + "'");
   }
 };
 

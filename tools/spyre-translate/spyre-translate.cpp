@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../OneOf.h"
+
 #include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Support/Error.h"
 #include "Spyre/Support/Version.h"
@@ -75,7 +77,7 @@ struct Options {
       cl::desc("For each device dimension, the distance on the host between "
                "two steps, in elements; needs --device-size"),
       cl::value_desc("list"), cl::cat(dciCategory)};
-  cl::opt<TransferDirection> direction{
+  cl::opt<TransferDirection, false, OneOf<TransferDirection>> direction{
       "direction", cl::desc("Direction of the copy:"),
       cl::values(clEnumValN(TransferDirection::HostToDevice, "host-to-device",
                             "to the device (default)"),
