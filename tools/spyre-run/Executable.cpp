@@ -186,6 +186,16 @@ private:
 std::unique_ptr<Executable>
 Executable::load(const std::string &path, const LoadOptions &options,
                  const BundleOptions &bundleOptions) {
+  auto refuseBundleOptions = [&](const char *what) {
+    if (bundleOptions.lenient || bundleOptions.hasPool)
+      throw Error(std::string(bundleOptions.lenient ? "--lenient" : "--pool") +
+                  " is for folders with SuperDSC bundles, '" + path + "' is " +
+                  what);
+  };
+  if (path == "-" || !std::filesystem::is_directory(path))
+    refuseBundleOptions("a program");
+  else if (spyrecode::isSpyreCode(path))
+    refuseBundleOptions("SpyreCode");
   if (path == "-") {
     auto input = llvm::MemoryBuffer::getSTDIN();
     if (!input)

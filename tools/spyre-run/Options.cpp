@@ -253,7 +253,8 @@ Options spyre::parseOptions(int argc, char **argv) {
                       !options.trace.empty();
   if (options.cases &&
       (!options.entry.empty() || !options.args.empty() || asksForFiles ||
-       options.timing || options.predictOnly || options.repeat != 1))
+       options.timing || options.predictOnly || options.repeat != 1 ||
+       options.bundle.lenient || options.bundle.hasPool))
     throw Error("--cases takes options of how programs run only (see --help)");
   if (options.predictOnly && !options.outDir.empty())
     throw Error("--out-dir needs a run, --predict-only makes none");

@@ -182,13 +182,19 @@ parseList(const cl::opt<std::string> &option) {
   return values;
 }
 
+/// Refuses an input file beside an action without one.
+static void refuseInput(const Options &options, const cl::opt<bool> &action) {
+  if (options.input.getNumOccurrences() != 0)
+    throw Error("--" + action.ArgStr.str() + " reads no file, found '" +
+                options.input + "'");
+}
+
 static std::string runPrintDci(const Options &options) {
   DciRequest request;
   auto size = parseList(options.size);
   if (!size)
     throw Error("--print-dci needs --size");
-  if (options.input.getNumOccurrences() != 0)
-    throw Error("--print-dci reads no file, found '" + options.input + "'");
+  refuseInput(options, options.printDci);
   request.size = *size;
   request.strides = parseList(options.strides);
   request.dimOrder = parseList(options.dimOrder);
@@ -226,14 +232,49 @@ static void refuseOthers(const Options &options, llvm::StringRef action) {
                 " cannot be used together");
 }
 
+/// Refuses options of other actions than what was asked for.
+static void refuseIdleOptions(const Options &options) {
+  using Actions = std::vector<const cl::opt<bool> *>;
+  const Actions dci = {&options.printDci};
+  const std::pair<const cl::Option *, Actions> uses[] = {
+      {&options.size, dci},
+      {&options.strides, dci},
+      {&options.dtype, dci},
+      {&options.dimOrder, dci},
+      {&options.deviceSize, dci},
+      {&options.strideMap, dci},
+      {&options.direction, dci},
+      {&options.json,
+       {&options.printDci, &options.validateSuperDSC,
+        &options.validateSpyreCode}},
+      {&options.flavor, {&options.toSuperDSC}},
+      {&options.symbolicArguments, {&options.toSuperDSC, &options.toSpyreCode}},
+      {&options.unrollLoops, {&options.toSuperDSC}},
+      {&options.hasPool, {&options.validateSuperDSC, &options.fromSuperDSC}},
+      {&options.lenient,
+       {&options.validateSuperDSC, &options.fromSuperDSC,
+        &options.rewriteSuperDSC}},
+      {&options.spyrecodeFlavor, {&options.toSpyreCode}}};
+  for (const auto &[option, actions] : uses) {
+    if (option->getNumOccurrences() == 0 ||
+        llvm::any_of(actions,
+                     [](const cl::opt<bool> *action) { return bool(*action); }))
+      continue;
+    std::string names;
+    for (const cl::opt<bool> *action : actions)
+      names += (names.empty()              ? "--"
+                : action == actions.back() ? " or --"
+                                           : ", --") +
+               action->ArgStr.str();
+    throw Error("--" + option->ArgStr.str() + " needs " + names);
+  }
+}
+
 /// Runs the one action on SpyreCode that was asked for, or nothing.
 static std::optional<std::string> runSpyreCode(const Options &options,
                                                bool &ok) {
-  if (!options.toSpyreCode && !options.validateSpyreCode) {
-    if (options.spyrecodeFlavor.getNumOccurrences() != 0)
-      throw Error("--spyrecode-flavor needs --to-spyrecode");
+  if (!options.toSpyreCode && !options.validateSpyreCode)
     return std::nullopt;
-  }
   if (options.toSpyreCode && options.validateSpyreCode)
     throw Error(
         "--to-spyrecode and --validate-spyrecode cannot be used together");
@@ -281,6 +322,8 @@ static std::optional<std::string> runSuperDSC(const Options &options,
   if (!chosen)
     return std::nullopt;
   refuseOthers(options, chosen->ArgStr);
+  if (request.action == SuperDSCRequest::Schema)
+    refuseInput(options, *chosen);
   request.asSpecified = isAsSpecified(options.flavor);
   request.symbolicArguments = options.symbolicArguments;
   request.unrollLoops = options.unrollLoops;
@@ -352,6 +395,7 @@ int spyre_translate_main(int argc, char **argv) {
   try {
     std::string result;
     bool ok = true;
+    refuseIdleOptions(options);
     auto text = runSpyreCode(options, ok);
     if (!text)
       text = runSuperDSC(options, ok);
@@ -369,16 +413,6 @@ int spyre_translate_main(int argc, char **argv) {
         throw Error("--print-dci and a translation cannot be used together");
       result = runPrintDci(options);
     } else {
-      for (cl::Option *option : {static_cast<cl::Option *>(&options.size),
-                                 static_cast<cl::Option *>(&options.strides),
-                                 static_cast<cl::Option *>(&options.dtype),
-                                 static_cast<cl::Option *>(&options.dimOrder),
-                                 static_cast<cl::Option *>(&options.deviceSize),
-                                 static_cast<cl::Option *>(&options.strideMap),
-                                 static_cast<cl::Option *>(&options.direction),
-                                 static_cast<cl::Option *>(&options.json)})
-        if (option->getNumOccurrences() != 0)
-          throw Error("--" + option->ArgStr.str() + " needs --print-dci");
       if (!options.translation.getValue())
         throw Error("nothing to do; --help lists the translations");
       if (failed(runTranslation(options, result)))

@@ -85,6 +85,12 @@
 // RUN: spyre-run %S/Inputs/format.mlir --arg zeros --out-dir %t/format
 // RUN: not spyre-run %s --check most 2>&1 | FileCheck %s --check-prefix=CHECK-MODE
 // CHECK-MODE: spyre-run: for the --check option: expects none, bounds or full, found 'most'
+// RUN: not spyre-run %s --pool 2>&1 | FileCheck %s --check-prefix=POOL
+// POOL: error: --pool is for folders with SuperDSC bundles, '{{.*}}options.mlir' is a program
+// RUN: not spyre-run - --lenient < %s 2>&1 | FileCheck %s --check-prefix=LENIENT
+// LENIENT: error: --lenient is for folders with SuperDSC bundles, '-' is a program
+// RUN: not spyre-run %s --cases --lenient 2>&1 | FileCheck %s --check-prefix=CASES
+// CASES: error: --cases takes options of how programs run only
 // RUN: not spyre-run %s --threads 0 2>&1 | FileCheck %s --check-prefix=THREADS
 // THREADS: spyre-run: for the --threads option: expects a positive number, found '0'
 // RUN: not spyre-run %s --repeat=1x 2>&1 | FileCheck %s --check-prefix=REPEAT
