@@ -217,6 +217,10 @@ def test_bad_folders(code, tmp_path):
     with pytest.raises(_C.SpyreError, match="SpyreCode directory does not exist"):
         _C.prepare_kernel(str(tmp_path / "nowhere"))
     shutil.copytree(code, tmp_path / "code")
+    with pytest.raises(
+        _C.SpyreError, match=r"is a directory, but this is none: '.*bin'"
+    ):
+        _C.prepare_kernel(str(tmp_path / "code" / "program.bin"))
     image = tmp_path / "code" / "program.bin"
     image.write_bytes(image.read_bytes()[:-1] + b"\1")
     with pytest.raises(

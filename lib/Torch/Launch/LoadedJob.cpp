@@ -16,7 +16,10 @@ std::shared_ptr<LoadedJob> LoadedJob::load(const std::string &folder,
                                            c10::DeviceIndex index) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored))
-    throw Error("SpyreCode directory does not exist: '" + folder + "'");
+    throw Error((std::filesystem::exists(folder, ignored)
+                     ? "SpyreCode is a directory, but this is none: '"
+                     : "SpyreCode directory does not exist: '") +
+                folder + "'");
   if (!spyrecode::isSpyreCode(folder))
     throw Error(std::string(spyrecode::kCodeFile) + " not found in '" + folder +
                 "'");
