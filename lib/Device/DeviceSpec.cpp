@@ -374,7 +374,9 @@ DeviceSpec DeviceSpec::fromJson(const std::string &text,
   for (auto &[key, entry] : json.items()) {
     const ParameterInfo *info = findParameter(key);
     if (!info)
-      throw Error(name + ": there is no parameter \"" + key + "\"");
+      throw Error(name + ": there is no parameter \"" + key +
+                  "\"; spyre-run --print-device-spec lists those that there "
+                  "are");
     if (entry.is_object() && !entry.contains("value"))
       throw Error(name + ": \"" + key + "\" has no \"value\"");
     const Json &value = entry.is_object() ? entry.at("value") : entry;

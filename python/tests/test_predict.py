@@ -348,7 +348,10 @@ def test_prefill_and_decode_of_a_whole_model(batch, prompt, context):
         (["--model=none.mlir"], "none.mlir: no such file"),
         (["--model=no_such_module:f"], "no_such_module:f: "),
         (["--model=json:loads_not"], "json:loads_not: "),
-        (["--model=own:stack", "--what-if=wings=2"], "wings: the device has no"),
+        (
+            ["--model=own:stack", "--what-if=wings=2"],
+            "wings: the device has no such number; spyre-run --print-device-spec lists",
+        ),
         (
             ["--model=torch.nn:Identity"],
             "torch.nn:Identity: nothing of it runs on the card in prefill",

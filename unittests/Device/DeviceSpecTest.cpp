@@ -120,7 +120,8 @@ TEST(DeviceSpec, PartialJsonKeepsDefaults) {
 TEST(DeviceSpec, RejectsBadJson) {
   expectError("{", "line 1, column 2: malformed JSON");
   expectError("[]", "expected an object, found array");
-  expectError(R"({"cores": 1})", "there is no parameter \"cores\"");
+  expectError(R"({"cores": 1})", "there is no parameter \"cores\"; spyre-run "
+                                 "--print-device-spec lists");
   expectError(R"({"numCores": {}})", "\"numCores\" has no \"value\"");
   expectError(R"({"numCores": 1.5})", "64-bit integer");
   expectError(R"({"numCores": "8"})", "64-bit integer");

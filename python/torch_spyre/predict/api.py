@@ -50,7 +50,10 @@ def device_numbers(values: dict[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         full = ALIASES.get(name, name)
         if full not in known:
-            raise ValueError(f"{name}: the device has no such number")
+            raise ValueError(
+                f"{name}: the device has no such number; spyre-run --print-device-spec "
+                "lists those that there are"
+            )
         if full in numbers:
             raise ValueError(f"{name}: {full} is given twice")
         numbers[full] = _number(name, value, type(known[full]))
