@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import sdsc_bundles
+import sdsc_manifests
 from sdsc_bundles import add, looped_add, program, sdsc, sized_add, tensor
+from sdsc_manifests import manifest
 
 OUT = (["mb", "out"], {"out": 64})
 TRANSPOSED = (["out", "mb"], {"mb": 64})
@@ -95,19 +97,6 @@ def symbolic(ids, bound, second=None):
 
 def addresses(place):
     return f"{DSC}/scheduleTree_/{place}/startAddressCoreCorelet_/data_"
-
-
-def manifest(**changed):
-    shape = {"shape": [8, 128], "strides": [128, 1]}
-    layout = {"order": [0, 1], "sparse": False}
-    arguments = [
-        {"name": f"arg{n}", "dtype": "float16", **shape, **layout} for n in range(3)
-    ]
-    file = {"file": "sdsc_0.json", "extents": {}, "tensors": [0, 1, 2]}
-    file["offsets"] = [0, 0, 0]
-    own = {"folder": ".", "pool": False, "arguments": [0, 1, 2], "files": [file]}
-    whole = {"version": 1, "pool_bytes": 0, "arguments": arguments, "buffers": []}
-    return add() | {"manifest.json": whole | {"bundles": [own]} | changed}
 
 
 def with_segments(numbers):
@@ -508,6 +497,7 @@ def others():
         "manifest.json: 'func.func' op argument 0: layout with device size [2, 8, 64] and stride map [128, 128, 2] cannot hold a tensor of size [8, 128] and strides [128, 2]: steps 1 and 1 of dimension 0 do not nest [SDSC-MANIFEST-C3]",
         manifest(arguments=[first | {"strides": [128, 2]}, *rest]),
     )
+    yield from sdsc_manifests.cases()
     yield (
         "bundle.mlir: the segments are not the arguments at /bundles/0/arguments of manifest.json [SDSC-BUNDLE-C6]",
         manifest() | {"bundle.mlir": with_segments("0, 2, 1")},

@@ -20,8 +20,9 @@ from commands import (
     run,
     says,
 )
-from sdsc_broken import BROKEN, manifest, with_segments
+from sdsc_broken import BROKEN, with_segments
 from sdsc_bundles import add, looped_add, program, sdsc, sized_add, tensor
+from sdsc_manifests import manifest, summed
 
 pytestmark = needs_tools
 
@@ -66,6 +67,7 @@ def test_every_rule_is_broken():
         pytest.param(sized_add(), id="sizes"),
         pytest.param(looped_add(), id="loop up to a size"),
         pytest.param(manifest(), id="manifest"),
+        pytest.param(summed({"out": 100}), id="masked"),
         pytest.param(
             manifest() | {"bundle.mlir": with_segments("0, 1, 2")}, id="segments"
         ),

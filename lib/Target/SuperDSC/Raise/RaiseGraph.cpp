@@ -559,6 +559,28 @@ static LogicalResult addLanes(unsigned tensor, bool isResult, unsigned laneLoop,
   return success();
 }
 
+/// The device writes whole sticks. Extents of a manifest must not leave out
+/// elements of the last one that the buffer has.
+static LogicalResult checkWritesAll(const Execution &execution, unsigned number,
+                                    Value buffer, AffineMap map) {
+  const Sdsc &sdsc = *execution.sdsc;
+  auto type = cast<MemRefType>(buffer.getType());
+  int64_t dim = getLayout(type).getStickDim(type.getShape());
+  StickDim stick = sdsc.labels[sdsc.tensors[number].label].sticks.back();
+  int64_t extent = execution.extents[stick.dim];
+  if (!execution.said || holdsLanes(sdsc, number) || dim < 0 || extent == 1 ||
+      extent % stick.size == 0 || !variesAlong(sdsc.tensors[number], stick.dim))
+    return success();
+  int64_t written = getRange(map.getResult(dim), execution.extents).second + 1;
+  if (written >= type.getDimSize(dim))
+    return success();
+  return emitError(execution.loc)
+         << "Tensor" << number << " is written in whole sticks, but by "
+         << extent << ", the extent of '" << sdsc.dims[stick.dim].name
+         << "', ends at " << written << " of the " << type.getDimSize(dim)
+         << " elements of dimension " << dim << " of its buffer";
+}
+
 LogicalResult Raiser::raise(const Execution &execution,
                             ArrayRef<TileLoop> loops) {
   const Sdsc &sdsc = *execution.sdsc;
@@ -612,6 +634,9 @@ LogicalResult Raiser::raise(const Execution &execution,
     auto &[buffer, access] = *found;
     if (access.axis)
       axis = access.axis;
+    if (number == operands.back() &&
+        failed(checkWritesAll(execution, number, buffer, access.map)))
+      return failure();
     values.push_back(
         getTile(buffer, execution.places[number], loops, access.map, loc));
     maps.push_back(access.map);

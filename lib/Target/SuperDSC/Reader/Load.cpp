@@ -2,6 +2,7 @@
 //===- Load.cpp - Reading and validating a folder ---------------*- C++ -*-===//
 
 #include "Spyre/Target/SuperDSC/Reader/Load.h"
+#include "CheckManifest.h"
 #include "Spyre/Support/OpenDirectory.h"
 #include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
 #include "Spyre/Target/SuperDSC/Model/SdscRules.h"
@@ -264,50 +265,6 @@ static void checkSizes(const BundleProgram &program, Report &report) {
                        std::to_string(size.maximum) + " is not that of " +
                        (said ? said : "another bundle"));
     }
-}
-
-/// Whether the manifest describes the bundles that are there.
-static void checkManifest(const BundleProgram &program, Report &report) {
-  const Manifest &manifest = *program.manifest;
-  // SDSC-MANIFEST-C2
-  auto violate = [&](const std::string &path, std::string message) {
-    report.add(kManifestFile, path, "SDSC-MANIFEST-C2", std::move(message));
-  };
-  for (size_t i = 0; i < program.bundles.size(); ++i) {
-    const LoadedBundle &bundle = program.bundles[i];
-    const ManifestBundle &said = manifest.bundles[i];
-    std::string path = appendPath("/bundles", i);
-    // SDSC-BUNDLE-C6
-    const auto &segments = bundle.bundle.segments;
-    if (segments && !segments->empty() && *segments != getSegments(said))
-      report.add(getPrefix(bundle.folder) + kBundleFile, "", "SDSC-BUNDLE-C6",
-                 "the segments are not the arguments at " + path +
-                     "/arguments of " + kManifestFile);
-    for (size_t f = 0; f < said.files.size(); ++f) {
-      const ManifestFile &file = said.files[f];
-      std::string own = appendPath(path + "/files", f);
-      auto found = bundle.files.find(file.file);
-      if (found == bundle.files.end()) {
-        violate(own + "/file", "'" + file.file.substr(0, 80) +
-                                   "' is not a file of the bundle");
-        continue;
-      }
-      const Sdsc &sdsc = found->second;
-      if (file.tensors.size() != sdsc.tensors.size())
-        violate(own + "/tensors", "expected " +
-                                      std::to_string(sdsc.tensors.size()) +
-                                      " entries, one per tensor");
-      for (const auto &[name, extent] : file.extents) {
-        auto dim = std::find_if(
-            sdsc.dims.begin(), sdsc.dims.end(),
-            [&, &name = name](const Dim &dim) { return dim.name == name; });
-        if (dim == sdsc.dims.end() || extent > dim->size)
-          violate(appendPath(own + "/extents", name),
-                  "is not a dimension of at least " + std::to_string(extent) +
-                      " iterations");
-      }
-    }
-  }
 }
 
 std::optional<BundleProgram>
