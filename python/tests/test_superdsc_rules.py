@@ -22,7 +22,7 @@ from commands import (
 )
 from sdsc_broken import BROKEN, with_segments
 from sdsc_bundles import add, looped_add, program, sdsc, sized_add, tensor
-from sdsc_manifests import manifest, summed
+from sdsc_manifests import manifest, summed, through_pool
 
 pytestmark = needs_tools
 
@@ -68,6 +68,7 @@ def test_every_rule_is_broken():
         pytest.param(looped_add(), id="loop up to a size"),
         pytest.param(manifest(), id="manifest"),
         pytest.param(summed({"out": 100}), id="masked"),
+        pytest.param(through_pool(), id="pool"),
         pytest.param(
             manifest() | {"bundle.mlir": with_segments("0, 1, 2")}, id="segments"
         ),

@@ -348,13 +348,18 @@ private:
         integers(json["arguments"], path + "/arguments", 0, kMaxEntries);
     int64_t numArguments = manifest.arguments.size();
     int64_t numBuffers = manifest.buffers.size();
+    std::set<int64_t> seen;
     for (int64_t argument : bundle.arguments)
       if (argument >= numArguments)
         violate(path + "/arguments", "SDSC-MANIFEST-C2",
                 "there is no argument " + std::to_string(argument));
+      else if (!seen.insert(argument).second)
+        violate(path + "/arguments", "SDSC-MANIFEST-C2",
+                "argument " + std::to_string(argument) + " is listed twice");
     const Json &files = json["files"];
     if (!isArray(files, path + "/files"))
       return;
+    std::set<std::string> names;
     for (size_t i = 0; i < files.size() && !report.isFull(); ++i) {
       std::string own = appendPath(path + "/files", i);
       if (!checkKeys(files[i], own, {"file", "extents", "tensors", "offsets"},
@@ -362,6 +367,9 @@ private:
         continue;
       ManifestFile file;
       file.file = string(files[i]["file"], own + "/file");
+      if (!names.insert(file.file).second)
+        violate(own + "/file", "SDSC-MANIFEST-C2",
+                "'" + file.file.substr(0, 80) + "' is listed twice");
       const Json &extents = files[i]["extents"];
       if (!extents.is_object() || extents.size() > kMaxRank) {
         malformed(own + "/extents", "expected an object");

@@ -143,7 +143,8 @@ def SDSCBundle_Dialect : Dialect {
     - SDSC-MANIFEST-C1: `manifest.json` has the form of
       docs/internals/superdsc.md.
     - SDSC-MANIFEST-C2: the manifest's folders, arguments, buffers and files fit
-      the bundles.
+      the bundles: extents their iterations and masks, and what tensors are
+      their addresses. Each file that is executed has one entry.
     - SDSC-MANIFEST-C3: what the bundles access lies inside the arguments, the
       buffers and the pool that the manifest describes, so that they can be
       raised.
