@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from commands import PLANNED, execute, needs_tools, run
+from commands import MORE, PLANNED, call, execute, needs_tools, refused, run
 from sdsc_bundles import affine, factor, program, sdsc, tensor, write
 
 pytestmark = needs_tools
@@ -451,3 +451,77 @@ def test_edited_address(tmp_path):
     }
     assert expected and changes(before, after) == expected
     assert {after[name][tuple(path)] for name, *path in expected} == {"4096"}
+
+
+# --- a program in place of another one ---
+
+
+def contents(folder):
+    """What is below a folder, by names."""
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+ABS = PLANNED / "abs_4x64.mlir"
+SEVERAL = MORE / "several.mlir"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(TWO_OPS, ABS), (SEVERAL, ABS), (ABS, SEVERAL)],
+    ids=["fewer files", "one bundle", "several bundles"],
+)
+def test_written_over_another(before, after, tmp_path):
+    """The result is what is written to an empty folder, beside what is no program."""
+    for source, folder in [(before, "used"), (after, "used"), (after, "new")]:
+        run("spyre-translate", "--to-superdsc", source, "-o", tmp_path / folder)
+        (tmp_path / folder / "notes.txt").write_text("mine")
+    assert contents(tmp_path / "used") == contents(tmp_path / "new")
+    done = call("spyre-translate", "--validate-superdsc", tmp_path / "used")
+    assert done.returncode == 0, done.stdout
+    left = {path.name for path in (tmp_path / "used").iterdir() if path.is_dir()}
+    assert left == {path.name for path in (tmp_path / "new").iterdir() if path.is_dir()}
+
+
+def test_rewritten_over_a_manifest(tmp_path):
+    """What another program's manifest says is not said of a bundle without one."""
+    run("spyre-translate", "--to-superdsc", ABS, "-o", tmp_path / "bare")
+    (tmp_path / "bare" / "manifest.json").unlink()
+    run("spyre-translate", "--to-superdsc", TWO_OPS, "-o", tmp_path / "used")
+    run(
+        "spyre-translate",
+        "--rewrite-superdsc",
+        tmp_path / "bare",
+        "-o",
+        tmp_path / "used",
+    )
+    assert contents(tmp_path / "used") == contents(tmp_path / "bare")
+
+
+def test_rewritten_in_place(tmp_path):
+    run("spyre-translate", "--to-superdsc", SEVERAL, "-o", tmp_path)
+    before = contents(tmp_path)
+    run("spyre-translate", "--rewrite-superdsc", tmp_path, "-o", tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_links_stay_what_they_are(tmp_path):
+    """A link to a file is replaced, one to a folder is not followed."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "sdsc_0.json").write_text("mine")
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "sdsc_0.json").symlink_to("../mine/sdsc_0.json")
+    (tmp_path / "used" / "bundle_0").symlink_to("../mine")
+    run("spyre-translate", "--to-superdsc", ABS, "-o", tmp_path / "used")
+    assert contents(tmp_path / "mine") == {"sdsc_0.json": b"mine"}
+    assert not (tmp_path / "used" / "sdsc_0.json").is_symlink()
+
+
+def test_other_files_are_not_removed(tmp_path):
+    """A name that no writer makes, but that readers take for a file's."""
+    run("spyre-translate", "--to-superdsc", TWO_OPS, "-o", tmp_path)
+    (tmp_path / "sdsc.schema.json").write_text("{}")
+    before = contents(tmp_path)
+    said = refused("spyre-translate", "--to-superdsc", ABS, "-o", tmp_path)
+    assert "sdsc.schema.json' would be read as a file of the program" in said
+    assert contents(tmp_path) == before

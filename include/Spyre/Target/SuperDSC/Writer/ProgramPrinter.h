@@ -19,7 +19,11 @@ void printProgram(const BundleProgram &program,
                   const std::function<void(const std::string &name,
                                            std::string content)> &take);
 
-/// Writes them below a folder. Throws Error.
+/// Writes them below a folder, in place of those of another program: removes
+/// manifest.json, bundle.mlir, sdsc_*.json and what folders bundle_<k> have of
+/// them, and nothing else. Throws Error, before it removes anything if the
+/// folder has other files sdsc*.json, which readers would take for the
+/// program's.
 void writeProgram(const BundleProgram &program, const std::string &folder);
 
 /// All of them.
