@@ -155,6 +155,12 @@ OPERATORS = {
         (2, 65, 64),
         (2, 3, 64, 63),
     ),
+    "column per batch": (lambda x, y: x @ y, (2, 3, 5, 64), (2, 3, 64, 1)),
+    "element per batch": (lambda x, y: x @ y, (2, 3, 1, 64), (2, 3, 64, 1)),
+    "column per batch of either": (lambda x, y: x @ y, (2, 1, 5, 64), (1, 3, 64, 1)),
+    "element per batch of either": (lambda x, y: x @ y, (2, 1, 1, 64), (1, 3, 64, 1)),
+    "row per batch of either": (lambda x, y: x @ y, (2, 1, 1, 64), (1, 3, 64, 7)),
+    "products of elements": (lambda x, y: x @ y, (2, 3, 1, 1), (2, 3, 1, 1)),
     "windows": (lambda x: x.unfold(1, 3, 2) * 2, (5, 130)),
     "convolution of a Mamba block": (
         lambda x, w, b: F.silu(F.conv1d(x, w, b, padding=3, groups=130)[..., :-3]),

@@ -149,8 +149,13 @@ bool SuperDSCLegalizer::refine() {
     if (!getStickAccess(map, layouts[number], shapes[number], loops->extents) &&
         access(number))
       return false;
+  int64_t numSteps = countSteps(numLastReductions);
   setLoops(loops->maps, loops->extents);
   load();
+  // Loops of one are in none of the maps now, so that rows and columns look
+  // reduced. The reductions have as many steps as before.
+  while (countSteps(numLastReductions) != numSteps)
+    ++numLastReductions;
   return true;
 }
 
@@ -225,8 +230,23 @@ int64_t SuperDSCLegalizer::findStick(RankedTensorType type, AffineMap map,
   return -1;
 }
 
+static bool reduces(utils::IteratorType kind) {
+  return kind == utils::IteratorType::reduction;
+}
+
 int64_t SuperDSCLegalizer::countReductions() {
-  return llvm::count(op.getLoopKinds(), utils::IteratorType::reduction);
+  if (isa<MatmulOp>(operation))
+    return numLastReductions;
+  return llvm::count_if(op.getLoopKinds(), reduces);
+}
+
+int64_t SuperDSCLegalizer::countLastReductions() {
+  SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+  return llvm::find_if_not(llvm::reverse(kinds), reduces) - kinds.rbegin();
+}
+
+int64_t SuperDSCLegalizer::countSteps(int64_t count) const {
+  return llvm::product_of(ArrayRef(extents).take_back(count));
 }
 
 int64_t SuperDSCLegalizer::wantedLane(unsigned number) {

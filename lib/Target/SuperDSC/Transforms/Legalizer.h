@@ -23,6 +23,7 @@ public:
                     SmallVectorImpl<SpyreOpInterface> &made)
       : op(op), operation(op), builder(op), loc(op->getLoc()), made(made) {
     load();
+    numLastReductions = countLastReductions();
   }
 
   /// Whether loops were cut; what is made is legalized after.
@@ -103,7 +104,11 @@ private:
   int64_t findStick(RankedTensorType type, AffineMap map,
                     ArrayRef<int64_t> extents);
 
+  /// How many loops are reduced; of a matmul, those behind its columns.
   int64_t countReductions();
+  int64_t countLastReductions();
+  /// Iterations of so many of the last loops.
+  int64_t countSteps(int64_t count) const;
 
   /// The loop along which the operation wants an operand's stick, or -1.
   int64_t wantedLane(unsigned number);
@@ -218,6 +223,8 @@ private:
   SmallVectorImpl<SpyreOpInterface> &made;
   SmallVector<int64_t> extents;
   SmallVector<AffineMap> maps;
+  /// Reductions behind all other loops.
+  int64_t numLastReductions = 0;
 };
 
 } // namespace mlir::spyre_graph

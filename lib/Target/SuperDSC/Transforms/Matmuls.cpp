@@ -109,8 +109,12 @@ void SuperDSCLegalizer::mergeReductions() {
   if (count > 1 &&
       llvm::all_of(ArrayRef(kinds).take_back(count), [](auto kind) {
         return kind == utils::IteratorType::reduction;
-      }))
+      })) {
+    size_t numLoops = extents.size();
     mergeLoops(group);
+    if (extents.size() < numLoops)
+      numLastReductions = 1;
+  }
 }
 
 void SuperDSCLegalizer::mergeBatches() {
