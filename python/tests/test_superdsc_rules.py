@@ -301,6 +301,11 @@ HOSTILE = {
         LOOP.replace("arith.constant 1000000000", "f"),
         "bundle.mlir:5:",
     ),
+    "unsigned loop": (
+        "bundle.mlir",
+        LOOP.replace("scf.for", "scf.for unsigned"),
+        "bundle.mlir:6:3: a loop of a bundle compares signed numbers, but this one is unsigned [SDSC-BUNDLE-C1]",
+    ),
     "sum": (
         "bundle.mlir",
         TEXT.replace("\t\treturn", SUMS + "\t\treturn"),

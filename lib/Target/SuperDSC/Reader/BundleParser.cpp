@@ -336,6 +336,12 @@ private:
   }
 
   void readLoop(scf::ForOp loop, std::vector<Step> &steps, unsigned depth) {
+    // Steps count iterations of signed bounds.
+    if (loop.getUnsignedCmp()) {
+      violate(loop, "a loop of a bundle compares signed numbers, but this one "
+                    "is unsigned");
+      return;
+    }
     std::optional<int64_t> low = constantOf(loop.getLowerBound()),
                            high = constantOf(loop.getUpperBound()),
                            step = constantOf(loop.getStep());
