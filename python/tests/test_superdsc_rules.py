@@ -375,6 +375,49 @@ def test_endless_loops_are_not_unrolled(tmp_path):
     assert said in refused("spyre-translate", "--from-superdsc", tmp_path)
 
 
+@pytest.mark.parametrize("inner", ["", "executed"])
+def test_iterations_of_nothing_are_left_out(inner, tmp_path):
+    """Loops around nothing, in one that is unrolled: its rows overlap."""
+    dims = {"mb": (4, 1), "out": (128, 1)}
+    more = {"gap": {"mb": 4}}
+    tensors = [tensor(["mb", "out"], symbols=[-1 - n], **more) for n in range(2)]
+    file = sdsc("neg", dims, [(["mb", "out"], {"out": 64})], tensors)
+    execute = (
+        "sdscbundle.sdsc_execute (%x, %y) "
+        '{sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, -2]}'
+    )
+    never = f"scf.for %m = %c0 to %c0 step %c1 {{ {execute} }}" if inner else ""
+    address = "!sdscbundle.input_arg<index>"
+    read = "sdscbundle.input_arg_extract value from"
+    text = f"""
+#map = affine_map<(d0)[s0] -> (s0 + 128*d0)>
+module {{
+  func.func @sdsc_bundle(%arg_0_base_addr: {address}, %arg_1_base_addr: {address}) {{
+    %a = {read} %arg_0_base_addr : {address} -> index
+    %b = {read} %arg_1_base_addr : {address} -> index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %many = arith.constant 2147483648 : index
+    scf.for %i = %c0 to %c2 step %c1 {{
+      %x = affine.apply #map(%i)[%a]
+      %y = affine.apply #map(%i)[%b]
+      {execute}
+      scf.for %j = %c0 to %many step %c1 {{
+        scf.for %k = %c0 to %many step %c1 {{
+          {never}
+        }}
+      }}
+    }}
+    return
+  }}
+}}
+"""
+    sdsc_bundles.write(tmp_path, {"sdsc_0.json": file, "bundle.mlir": text})
+    raised = run("spyre-translate", "--from-superdsc", tmp_path)
+    assert raised.count("spyre_graph.neg") == 2 and "scf.for" not in raised
+
+
 def test_report_as_json(tmp_path):
     spoil(tmp_path, "sdsc_0.json", None)
     make_huge(tmp_path / "sdsc_0.json")

@@ -208,6 +208,20 @@ ExecutionCollector::getExecution(const LoadedBundle &bundle,
   return execution;
 }
 
+/// Executions of steps, those in loops as often as they run; more than the
+/// limit if there are too many.
+static int64_t countExecutions(ArrayRef<Step> steps) {
+  int64_t sum = 0;
+  for (const Step &step : steps) {
+    int64_t own = 1;
+    if (step.isLoop())
+      own = std::min(countExecutions(step.body), kMaxExecutions + 1) *
+            std::min(step.count, kMaxExecutions + 1);
+    sum = std::min(sum + own, kMaxExecutions + 1);
+  }
+  return sum;
+}
+
 /// `loops`: those around the steps. Loops in the steps are kept if those around
 /// are.
 LogicalResult ExecutionCollector::collectSteps(
@@ -223,7 +237,8 @@ LogicalResult ExecutionCollector::collectSteps(
       nodes.back().execution = std::move(*execution);
       continue;
     }
-    if (step.body.empty() || step.count < 1)
+    // Iterations of nothing are not limited by the number of executions.
+    if (step.count < 1 || countExecutions(step.body) == 0)
       continue;
     bool isKept = llvm::all_of(loops, [](Iteration own) { return own.isKept; });
     ExecutionNode node;
@@ -247,20 +262,6 @@ LogicalResult ExecutionCollector::collectSteps(
       nodes.push_back(std::move(node));
   }
   return success();
-}
-
-/// Executions of steps, those in loops as often as they run; more than the
-/// limit if there are too many.
-static int64_t countExecutions(ArrayRef<Step> steps) {
-  int64_t sum = 0;
-  for (const Step &step : steps) {
-    int64_t own = 1;
-    if (step.isLoop())
-      own = std::min(countExecutions(step.body), kMaxExecutions + 1) *
-            std::min(step.count, kMaxExecutions + 1);
-    sum = std::min(sum + own, kMaxExecutions + 1);
-  }
-  return sum;
 }
 
 FailureOr<std::vector<ExecutionNode>> ExecutionCollector::collect() {
