@@ -445,14 +445,16 @@ void GraphWriter::setAddresses(const OpDescription &description,
       base += (llvm::find(segments, argument) - segments.begin() +
                (hasPool ? 1 : 0)) *
               kSegmentBytes;
-    Geometry geometry = *getGeometry(sdsc, tensor);
+    std::optional<Geometry> geometry = getGeometry(sdsc, tensor);
+    if (!geometry) // SDSC-TENSOR-C4
+      continue;
     for (int64_t core = 0; core < sdsc.numCores(); ++core) {
       int64_t address = base;
       Terms terms;
       Address own;
       if (!tensor.inLX) {
         // Multiples of sizes are not larger than the tensor, which fits.
-        own = *geometry.addressOf(sdsc, core, writer.numberOf);
+        own = *geometry->addressOf(sdsc, core, writer.numberOf);
         address += own.offset;
         for (const SizeTerm &term : own.sizes)
           terms.emplace_back(term.size, term.factor, term.divisor);
