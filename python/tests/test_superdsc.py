@@ -206,6 +206,7 @@ OPERATORS = {
     ),
     "histogram": (lambda x: torch.histc(x, 7, -1, 1), (5, 70)),
     "float": (lambda x: x.float() * 2, (5, 70)),
+    "float8 to bool": (lambda x: x.to(torch.float8_e4m3fn).bool(), (5, 70)),
     "scalars of other types": (lambda x: [x.float(), x.int(), x.bool()], ()),
     "triangle": (torch.tril, (70, 70)),
     "embedding": (

@@ -11,6 +11,24 @@ using namespace mlir::spyre_graph;
 /// Copies that a copy is unrolled to at most.
 static constexpr int64_t kMaxUnrolled = 256;
 
+void SuperDSCLegalizer::widen(unsigned number) {
+  builder.setInsertionPoint(operation);
+  RankedTensorType type = typeOf(number);
+  int64_t stick = getLayout(type).getStickDim(type.getShape());
+  RankedTensorType wide =
+      withStick(type.getShape(), builder.getF16Type(), stick);
+  operation->setOperand(number, copyWhole(operation->getOperand(number), wide));
+}
+
+void SuperDSCLegalizer::widenCompared() {
+  auto element = dyn_cast<FloatType>(typeOf(0).getElementType());
+  if (!element || element.getWidth() != 8 ||
+      !typeOf(1).getElementType().isInteger(1))
+    return;
+  widen(0);
+  load();
+}
+
 void SuperDSCLegalizer::unrollCopy() {
   auto in = access(0), out = access(1);
   if (!in || !out)

@@ -34,6 +34,8 @@ void SuperDSCLegalizer::setLoops(ArrayRef<AffineMap> maps,
 bool SuperDSCLegalizer::run() {
   if (isa<MatmulOp>(operation) && !hasNarrowFactors())
     widenFactors();
+  if (isCopy())
+    widenCompared();
   bool refined = refine(), convolves = isConvolution();
   for (unsigned number = convolves; number + 1 < op->getNumOperands(); ++number)
     if ((!access(number) && !isIndirect(number)) || hasGapInMatmul(number) ||

@@ -171,6 +171,13 @@ private:
 
   // Copies.cpp
 
+  /// Converts an input of 8 bits to fp16, which holds its numbers exactly.
+  void widen(unsigned number);
+
+  /// Lets a conversion of 8-bit floats to booleans begin at fp16: it is a
+  /// comparison with zero, which no operation makes of 8 bits (SG-OP-C5).
+  void widenCompared();
+
   /// A copy that reads elements twice, or reads or writes them between each
   /// other, becomes one copy per iteration of a loop.
   void unrollCopy();

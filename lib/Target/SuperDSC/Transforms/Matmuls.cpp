@@ -19,17 +19,10 @@ bool SuperDSCLegalizer::hasNarrowFactors() {
 }
 
 void SuperDSCLegalizer::widenFactors() {
-  builder.setInsertionPoint(operation);
   for (unsigned number : {0, 1}) {
-    RankedTensorType type = typeOf(number);
-    Type element = type.getElementType();
-    if (!isa<Float8E4M3FNType>(element) && !element.isSignlessInteger(8))
-      continue;
-    int64_t stick = getLayout(type).getStickDim(type.getShape());
-    RankedTensorType wide =
-        withStick(type.getShape(), builder.getF16Type(), stick);
-    operation->setOperand(number,
-                          copyWhole(operation->getOperand(number), wide));
+    Type element = typeOf(number).getElementType();
+    if (isa<Float8E4M3FNType>(element) || element.isSignlessInteger(8))
+      widen(number);
   }
 }
 
