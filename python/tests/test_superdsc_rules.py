@@ -80,6 +80,24 @@ def test_valid(files, tmp_path):
     assert done.returncode == 0 and "valid" in done.stdout
 
 
+@pytest.mark.parametrize("make", [add, looped_add])
+def test_empty_mapping_of_symbols(make, tmp_path):
+    """A tile of a loop up to a size has no symbols: it may say so."""
+    files = make()
+    ((_, body),) = files["sdsc_0.json"].items()
+    (dsc,) = body["dscs_"]
+    dsc["add"] = {"dimToSymbolMapping_": {}} | dsc["add"]
+    sdsc_bundles.write(tmp_path / "given", files)
+    done = validate(tmp_path / "given")
+    assert done.returncode == 0, done.stdout
+    again = ["--rewrite-superdsc", tmp_path / "given", "-o", tmp_path / "again"]
+    run("spyre-translate", *again)
+    written = load(tmp_path / "again" / "sdsc_0.json")
+    assert written == files["sdsc_0.json"]
+    assert IS_VALID(written)
+    run("spyre-translate", "--from-superdsc", tmp_path / "given")
+
+
 def test_pool_holds_what_bundles_use(tmp_path):
     folder = tmp_path / "bundle"
     run("spyre-translate", "--to-superdsc", MORE / "several.mlir", "-o", folder)

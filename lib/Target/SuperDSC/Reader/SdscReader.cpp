@@ -219,6 +219,9 @@ void Reader::readSymbols(const Node &body, const Node &dsc) {
   Node mapping = member(dsc, "dimToSymbolMapping_", false);
   if (!mapping || !isObject(mapping, kMaxDims))
     return;
+  sdsc.hasEmptyMapping = mapping.value->empty();
+  if (sdsc.hasEmptyMapping)
+    return;
   Node names = member(body, "inputSymbolsAndTags_");
   Node stage = member(member(dsc, "dataStageParam_"), "0");
   Node info = member(member(stage, "ss_"), "symbolicDimInfo_");

@@ -173,6 +173,8 @@ private:
             {"maxSize_", dim.perCore()},
             {"granularity_", dim.symbol->granularity / dim.slices}};
       }
+    } else if (sdsc.hasEmptyMapping) {
+      dsc["dimToSymbolMapping_"] = Json::object();
     }
     if (asBuilt) {
       dsc["coordinateMasking_"] = std::move(masks);

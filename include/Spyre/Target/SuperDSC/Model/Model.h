@@ -125,6 +125,9 @@ struct Sdsc {
   std::string op;
   bool nonstick = false;
   std::vector<Dim> dims;
+  /// Whether dimToSymbolMapping_ is there although it is empty, as of a tile in
+  /// a loop up to a size (spec/symbolic-shapes.md, "Route B").
+  bool hasEmptyMapping = false;
   /// Dimensions in the order in which consecutive cores walk slices, the
   /// fastest first. A permutation of all.
   std::vector<unsigned> coreOrder;
