@@ -51,6 +51,7 @@ WITHOUT_GRAPHS = {
     "test_superdsc_bundles.py",
     "test_superdsc_operations.py",
     "test_superdsc_rules.py",
+    "test_superdsc_schema.py",
 }
 
 

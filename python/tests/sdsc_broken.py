@@ -5,6 +5,7 @@ import copy
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 import sdsc_bundles
 import sdsc_manifests
 from sdsc_bundles import add, looped_add, program, sdsc, sized_add, tensor
@@ -563,3 +564,12 @@ class Broken(NamedTuple):
 
 #: In the order of TableGen: files, form, operations, dimensions, tensors, bundles.
 BROKEN = [Broken(*case) for case in (*cases(), *others())]
+
+
+def numbered(cases):
+    """Parameters named after their rules, and by a number from the second on."""
+    seen = []
+    for case in cases:
+        seen.append(case.rule)
+        count = seen.count(case.rule)
+        yield pytest.param(case, id=case.rule + (f"-{count}" if count > 1 else ""))
