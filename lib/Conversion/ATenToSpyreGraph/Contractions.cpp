@@ -292,8 +292,11 @@ void aten::addContractionRows(ATenTable &table) {
   table.add({"aten.matmul.default"}, "self other", lowerAnyMatmul);
   table.add({"spyre.sum_products.default"}, "x y dims bias elementwise",
             lowerSumProducts);
-  table.add({"aten._int_mm.default"}, "self mat2",
-            [](ATenCall &c) { return lowerMatmul(c, "self", "mat2"); });
+  // Of int8 and uint8, too.
+  table.add({"aten._int_mm.default"}, "self mat2", [](ATenCall &c) {
+    return buildMatmul(c, c.tensor("self"), c.tensor("mat2"), nullptr,
+                       c.type());
+  });
   table.add({"aten._weight_int8pack_mm.default"}, "self mat2 scales",
             [](ATenCall &c) {
               return buildMatmul(c, c.tensor("self"),

@@ -32,10 +32,19 @@ batchNorm(const at::Tensor &input, const OptionalTensor &weight,
           at::empty({0}, input.options().dtype(at::kByte)), 0};
 }
 
+bool isDerived(const at::Tensor &self) {
+  return (c10::GradMode::is_enabled() && self.requires_grad()) ||
+         self._fw_grad(/*level=*/0).defined();
+}
+
 /// Rows whose norm is too large, made shorter. Its gradient in PyTorch sums
 /// norms in float64; here it follows from what is called.
-at::Tensor renormalize(const at::Tensor &self, const at::Scalar &p, int64_t dim,
-                       const at::Scalar &most) {
+at::Tensor renorm(const at::Tensor &self, const at::Scalar &p, int64_t dim,
+                  const at::Scalar &most) {
+  if (!isDerived(self)) {
+    at::AutoDispatchBelowAutograd below;
+    return self.renorm(p, dim, most);
+  }
   TORCH_CHECK(p.toDouble() > 0, "renorm: non-positive-norm not supported");
   TORCH_CHECK(most.toDouble() >= 0,
               "renorm: expected maxnorm to be >= 0 but got ", most.toDouble());
@@ -54,7 +63,11 @@ at::Tensor renormalize(const at::Tensor &self, const at::Scalar &p, int64_t dim,
 
 at::Tensor &renormInPlace(at::Tensor &self, const at::Scalar &p, int64_t dim,
                           const at::Scalar &most) {
-  return self.copy_(renormalize(self.clone(), p, dim, most));
+  if (!isDerived(self)) {
+    at::AutoDispatchBelowAutograd below;
+    return self.renorm_(p, dim, most);
+  }
+  return self.copy_(self.clone().renorm(p, dim, most));
 }
 
 at::Tensor number(const at::Tensor &like, double value) {
@@ -166,8 +179,6 @@ at::Tensor pseudoInverseRelativeTensor(const at::Tensor &input,
 
 void registerAll(torch::Library &m) {
   m.impl("_batch_norm_impl_index", batchNorm);
-  m.impl("renorm", renormalize);
-  m.impl("renorm_", renormInPlace);
   m.impl("linalg_pinv.atol_rtol_float", pseudoInverseOfNumbers);
   m.impl("linalg_pinv", pseudoInverseRelative);
   m.impl("linalg_pinv.rcond_tensor", pseudoInverseRelativeTensor);
@@ -179,7 +190,11 @@ void registerAll(torch::Library &m) {
 
 // Gradients follow from what is called. Tensors of inference mode have no
 // gradients.
-TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) { registerAll(m); }
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
+  registerAll(m);
+  m.impl("renorm", renorm);
+  m.impl("renorm_", renormInPlace);
+}
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   registerAll(m);
   m.impl("linalg_pinv.atol_rtol_tensor", pseudoInverse);
