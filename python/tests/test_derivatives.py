@@ -3,11 +3,14 @@
 attention that only its composition has.
 """
 
+import copy
+
 import pytest
 import torch
 import torch.autograd.forward_ad as forward
 from inputs import values
 from numerics import assert_within
+from torch.func import hessian, jvp
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention as attention
 
@@ -80,3 +83,31 @@ def test_forward_derivatives_of_attention(number):
             return forward.unpack_dual(attention(*given)).tangent
 
     assert_same(tangent)
+
+
+@pytest.mark.parametrize("kind", ["GRU", "RNN", "LSTM"])
+def test_forward_derivatives_of_recurrent_layers(kind):
+    torch.manual_seed(0)
+    layers = getattr(torch.nn, kind)(4, 3, num_layers=2, bidirectional=True)
+    x, direction = values((5, 2, 4), torch.float32), values((5, 2, 4), torch.float32, 1)
+
+    def tangent(device):
+        # The CPU has no rule for its LSTM either, but for one in double.
+        dtype = torch.float64 if device == "cpu" else torch.float32
+        own = copy.deepcopy(layers).to(device, dtype)
+        given = tuple(t.to(device, dtype) for t in (x, direction))
+        return jvp(lambda x: own(x)[0], given[:1], given[1:])[1].float()
+
+    assert_same(tangent)
+
+
+def test_hessian_of_a_recurrent_layer():
+    torch.manual_seed(0)
+    layer = torch.nn.GRU(2, 3)
+    x = values((3, 2), torch.float32)
+
+    def second(device):
+        own = copy.deepcopy(layer).to(device)
+        return hessian(lambda x: own(x)[0].square().sum())(x.to(device))
+
+    assert_same(second)

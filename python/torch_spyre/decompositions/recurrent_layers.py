@@ -18,7 +18,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn import functional
+
+from torch_spyre.decompositions import recurrent
 
 aten = torch.ops.aten
 _library: torch.library.Library | None = None
@@ -41,9 +44,23 @@ class _Weights(NamedTuple):
 Step = Callable[[Tensor, State, _Weights], State]
 
 
+def _is_dual(*tensors: Tensor | None) -> bool:
+    """Whether derivatives are taken forward, for which PyTorch's fused cells have no
+    rule.
+    """
+    transforms = torch._C._functorch.get_interpreter_stack() or ()
+    if any(t.key() == torch._C._functorch.TransformType.Jvp for t in transforms):
+        return True
+    return any(
+        t is not None and forward_ad.unpack_dual(t).tangent is not None for t in tensors
+    )
+
+
 def _lstm(x: Tensor, state: State, weights: _Weights) -> State:
     hidden, cell = state
-    hidden, cell, _ = aten._thnn_fused_lstm_cell(
+    is_dual = _is_dual(x, *state, weights.of_hidden, *weights[2:4])
+    fused = recurrent.lstm_cell if is_dual else aten._thnn_fused_lstm_cell
+    hidden, cell, _ = fused(
         x,
         hidden @ weights.of_hidden.t(),
         cell,
@@ -58,9 +75,9 @@ def _lstm(x: Tensor, state: State, weights: _Weights) -> State:
 def _gru(x: Tensor, state: State, weights: _Weights) -> State:
     (hidden,) = state
     product = hidden @ weights.of_hidden.t()
-    return aten._thnn_fused_gru_cell(
-        x, product, hidden, weights.input_bias, weights.hidden_bias
-    )[:1]
+    is_dual = _is_dual(x, product, hidden, *weights[2:4])
+    fused = recurrent.gru_cell if is_dual else aten._thnn_fused_gru_cell
+    return fused(x, product, hidden, weights.input_bias, weights.hidden_bias)[:1]
 
 
 def _simple(function: Callable[[Tensor], Tensor]) -> Step:
