@@ -160,7 +160,11 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
         bytes * ::spyre::numSharedReads(sharingCores, spec) * numLoads;
     if (std::optional<double> runBytes = getRunBytes(operand, candidate)) {
       bytes *= 1 + spec.memoryRunOverheadBytes / *runBytes;
-      if (isStreamed[operand])
+      // The vector unit works on what it reads while it is loaded. Also on what
+      // several operations read, which may be copied to LX once for all of
+      // them: how a sum is rounded must not depend on who else reads its
+      // operand.
+      if (op.getUnit() == Unit::SFU && operand + 1 < result.numOperands)
         candidate.exposedShare = std::max(
             candidate.exposedShare, ::spyre::getExposedShare(*runBytes, spec));
     }

@@ -428,11 +428,6 @@ void DivisionSearch::describeOperand(OpOperand &operand) {
           ? getStickAccess(maps[number], layout, shape, extents)
           : std::nullopt);
   operandDims.push_back(std::move(dims));
-  // Also of what several operations read, which may be copied to LX once for
-  // all of them: how a sum is rounded must not depend on who else reads its
-  // operand.
-  isStreamed.push_back(op.getUnit() == Unit::SFU &&
-                       number + 1 < op->getNumOperands());
 }
 
 bool DivisionSearch::isBatch(unsigned dim) const {

@@ -207,8 +207,6 @@ private:
   SmallVector<std::optional<StickAccess>, 4> stickAccesses;
   /// Per operand, whether slices may share sticks that they read.
   SmallVector<bool, 4> readsAcrossSticks;
-  /// Per operand, whether the vector unit works on it while it is loaded.
-  SmallVector<bool, 4> isStreamed;
   /// The reduction dimension to split, or -1.
   int64_t splitReduction = -1;
   Divisions result;
