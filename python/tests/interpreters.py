@@ -308,3 +308,14 @@ def _serve(requests: socket.socket) -> None:
 if __name__ == "__main__":
     load()
     _serve(socket.socket(fileno=int(sys.argv[1])))
+
+
+def run_main(module, monkeypatch, capsys, *arguments):
+    """The status, output and errors of a script's main() in this process."""
+    name = Path(module.__file__).name
+    monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+    try:
+        status = module.main()
+    except SystemExit as ended:
+        status = ended.code
+    return status, *capsys.readouterr()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from interpreters import run_script
+from interpreters import run_main, run_script
 from torch_spyre import _C
 from torch_spyre.compile_backend import compiled_parts
 
@@ -35,16 +35,6 @@ def test_continues_a_prompt():
     assert first.stderr.count("compiling [") == 1
 
 
-def run_here(monkeypatch, capsys, *arguments):
-    """The status, output and errors of chat.py in this process."""
-    monkeypatch.setattr(sys, "argv", ["chat.py", *map(str, arguments)])
-    try:
-        status = chat.main()
-    except SystemExit as ended:
-        status = ended.code
-    return status, *capsys.readouterr()
-
-
 def test_refuses_what_it_cannot_do(monkeypatch, capsys, tmp_path):
     bare = tmp_path / "bare"
     without_weights = tmp_path / "without weights"
@@ -61,7 +51,7 @@ def test_refuses_what_it_cannot_do(monkeypatch, capsys, tmp_path):
         (["--model", bare, "x"], f"{bare} has no config.json"),
         (["--model", without_weights, "x"], f"{without_weights} has no weights"),
     ]:
-        status, out, err = run_here(monkeypatch, capsys, *arguments)
+        status, out, err = run_main(chat, monkeypatch, capsys, *arguments)
         assert (status, out) == (2, ""), arguments
         assert text in err
 
@@ -116,7 +106,7 @@ def test_nothing_follows_the_end(monkeypatch, capsys, count, ends, text):
     """Nor is a token drawn again, that another draw may not end with."""
     model = Scripted(LIKELY, ends)
     monkeypatch.setattr(chat, "ByteModel", lambda room: model)
-    status, out, err = run_here(monkeypatch, capsys, "--tokens", count, "x")
+    status, out, err = run_main(chat, monkeypatch, capsys, "--tokens", count, "x")
     assert (status, out) == (0, f"x{text}\n"), err
 
 
@@ -136,7 +126,9 @@ NAN, INFINITY = float("nan"), float("inf")
 def test_logits_that_say_nothing(monkeypatch, capsys, logits, count, temperature):
     model = Scripted([LIKELY[0], logits], [False] * 3)
     monkeypatch.setattr(chat, "ByteModel", lambda room: model)
-    status, out, err = run_here(monkeypatch, capsys, "--temperature", temperature, "x")
+    status, out, err = run_main(
+        chat, monkeypatch, capsys, "--temperature", temperature, "x"
+    )
     assert (status, out[0], out[-1]) == (1, "x", "\n")
     assert f"chat.py: error: the model gives no next token: {count} of its 4" in err
 
@@ -176,7 +168,7 @@ def test_counts_every_launch():
 
 
 def test_help_says_what_options_do(monkeypatch, capsys):
-    status, out, _ = run_here(monkeypatch, capsys, "--help")
+    status, out, _ = run_main(chat, monkeypatch, capsys, "--help")
     assert status == 0 and out.count("usage:") == 1
     for text in ("the text to continue", "a checkpoint of", "how many", "likeliest"):
         assert text in out
@@ -216,7 +208,7 @@ def checkpoint(tmp_path_factory):
 def continue_prompt(monkeypatch, capsys, folder):
     """The tokens that chat.py adds to a prompt."""
     arguments = ("--model", folder, "--tokens", 8, "w3 w4 w5 ")
-    status, out, err = run_here(monkeypatch, capsys, *arguments)
+    status, out, err = run_main(chat, monkeypatch, capsys, *arguments)
     assert status == 0, err
     assert out.startswith("w3 w4 w5 ")
     return [WORDS.index(word) for word in out.split()[3:]]
@@ -249,6 +241,6 @@ def test_weights_that_cannot_be_loaded(monkeypatch, capsys, checkpoint, tmp_path
     for file in checkpoint.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "config.json").write_text("{")
-    status, out, err = run_here(monkeypatch, capsys, "--model", tmp_path, "x")
+    status, out, err = run_main(chat, monkeypatch, capsys, "--model", tmp_path, "x")
     assert (status, out) == (1, "")
     assert f"chat.py: error: transformers cannot load {tmp_path}: " in err

@@ -7,22 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from interpreters import run_main
 
 DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo.py"
 sys.path.insert(0, str(DEMO.parent))
 
 import demo  # noqa: E402
 from models import Llama  # noqa: E402
-
-
-def run_here(monkeypatch, capsys, *arguments):
-    """The status, output and errors of demo.py in this process."""
-    monkeypatch.setattr(sys, "argv", ["demo.py", *map(str, arguments)])
-    try:
-        status = demo.main()
-    except SystemExit as ended:
-        status = ended.code
-    return status, *capsys.readouterr()
 
 
 @pytest.mark.parametrize(
@@ -36,14 +27,14 @@ def run_here(monkeypatch, capsys, *arguments):
     ],
 )
 def test_refuses_what_it_cannot_run(monkeypatch, capsys, arguments, text):
-    status, out, err = run_here(monkeypatch, capsys, *arguments)
+    status, out, err = run_main(demo, monkeypatch, capsys, *arguments)
     assert (status, out) == (2, "")
     assert text in err
 
 
 def test_shows_a_run(monkeypatch, capsys):
     arguments = ("--batch", 2, "--prompt", 1, "--decode", 0)
-    status, out, err = run_here(monkeypatch, capsys, *arguments)
+    status, out, err = run_main(demo, monkeypatch, capsys, *arguments)
     assert status == 0, err
     assert "prefill: 1 tokens" in out and "decode 1" not in out
     assert "operators that fell back to the CPU: none" in out
@@ -58,7 +49,7 @@ def test_fails_on_nan(monkeypatch, capsys):
 
     monkeypatch.setattr(Llama, "forward", forward)
     torch.compiler.reset()
-    status, out, _ = run_here(monkeypatch, capsys, "--prompt", 1, "--decode", 0)
+    status, out, _ = run_main(demo, monkeypatch, capsys, "--prompt", 1, "--decode", 0)
     assert status == 1
     assert "on the CPU: nan of the signal" in out
 
