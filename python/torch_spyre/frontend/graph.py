@@ -229,6 +229,7 @@ class CompiledFunction:
     def _find_candidates(self, metas: dict[Node, Any]) -> set[Node]:
         """The nodes that programs may compute; their rows may still refuse them."""
         candidates: set[Node] = set()
+        cards = {node: card_of(metas[node]) for node in self.nodes}
         for node in self.nodes:
             if node.op != "call_function" or host_dtypes.runs_on_cpu(node, metas):
                 continue
@@ -242,8 +243,7 @@ class CompiledFunction:
                 )
                 # A program runs on one card.
                 is_candidate &= all(
-                    card_of(metas[i]) in (None, card_of(metas[node]))
-                    for i in node.all_input_nodes
+                    cards[i] in (None, cards[node]) for i in node.all_input_nodes
                 )
                 if is_candidate and not has_row(node.target):
                     _lowering_log.info(
@@ -302,8 +302,5 @@ def _has_symbols(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(_has_symbols(v) for v in value)
     if isinstance(value, torch.Tensor):
-        return any(
-            isinstance(v, torch.SymInt)
-            for v in (*value.shape, *value.stride(), value.storage_offset())
-        )
+        return value._has_symbolic_sizes_strides
     return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))

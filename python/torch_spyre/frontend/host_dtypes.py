@@ -43,12 +43,12 @@ def runs_on_cpu(node: Node, metas: Mapping[Node, Any]) -> bool:
     One that writes to an argument would write to a copy of it, and one that draws would
     draw other numbers than the device.
     """
-    if node.op != "call_function" or node.is_impure():
+    if node.op != "call_function":
         return False
-    if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+    if not any(_has_lacking(metas[n]) for n in (node, *node.all_input_nodes)):
         return False
-    values = tree_leaves([metas[n] for n in (node, *node.all_input_nodes)])
-    return any(map(_is_lacking, values))
+    is_drawn = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+    return not is_drawn and not node.is_impure()
 
 
 @dataclass
@@ -77,7 +77,15 @@ class CpuStep:
 
 
 def _is_lacking(value: Any) -> bool:
-    return is_spyre(value) and value.dtype in _LACKING
+    # All values of all graphs are asked: the dtype is what few of them have.
+    is_tensor = isinstance(value, torch.Tensor)
+    return is_tensor and value.dtype in _LACKING and is_spyre(value)
+
+
+def _has_lacking(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return _is_lacking(value)
+    return any(map(_is_lacking, tree_leaves(value)))
 
 
 def _on_cpu(value: Any) -> Any:

@@ -13,7 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.fx import Node
@@ -33,6 +33,7 @@ _VIEWS_OF_FRESH = {aten._unsafe_view.default, aten.lift.default, aten.alias.defa
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<text>\S+)')
 
 
+@functools.cache
 def is_view(target: Any) -> bool:
     """Whether an operator's result aliases its first argument without writing."""
     if not isinstance(target, torch._ops.OpOverload):
@@ -98,8 +99,7 @@ def _frames_of(stack_trace: str) -> tuple[tuple[str, int, str], ...]:
     return tuple(reversed(found))
 
 
-@dataclass(frozen=True)
-class TensorSpec:
+class TensorSpec(NamedTuple):
     """How a tensor lies on its storage; sizes, strides, offset in elements."""
 
     dtype: torch.dtype
@@ -495,6 +495,8 @@ class _Gaps:
     @staticmethod
     def of(result: torch.Tensor) -> _Gaps | None:
         """The gaps of a computed value, which has none here, by its metadata."""
+        if result.is_contiguous():
+            return None
         spec = TensorSpec.of(result)
         if 0 in spec.sizes:
             return None

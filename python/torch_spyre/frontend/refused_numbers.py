@@ -27,6 +27,7 @@ from torch_spyre.frontend.importer import RefusedNode
 
 #: In what PyTorch says of a number that a type does not have.
 _REFUSED = "without overflow"
+_HALF_MAX = torch.finfo(torch.float16).max
 
 
 def check_numbers(call: Call, arguments: list[Any], metas: list[Any]) -> None:
@@ -46,8 +47,7 @@ def check_numbers(call: Call, arguments: list[Any], metas: list[Any]) -> None:
 
 def check_node(node: Node, metas: Mapping[Node, Any]) -> None:
     """Raises RefusedNode likewise for a call in a graph, with fake tensors of nodes."""
-    given = _flatten([node.args, list(node.kwargs.values())])
-    if not any(_is_beyond(v, torch.finfo(torch.float16).max) for v in given):
+    if not _any_beyond([*node.args, *node.kwargs.values()], _HALF_MAX):
         return
     if not isinstance(node.target, OpOverload):
         return
@@ -80,7 +80,7 @@ def _has_beyond(op: OpOverload, values: list[Any], every: list[Any]) -> bool:
     largest = _largest(_flatten(every))
     pairs = zip(op._schema.arguments, values, strict=False)
     numbers = [v for p, v in pairs if not _is_size(p)]
-    return any(_is_beyond(v, largest) for v in _flatten(numbers))
+    return _any_beyond(numbers, largest)
 
 
 def _is_size(parameter: torch.Argument) -> bool:
@@ -93,6 +93,17 @@ def _flatten(values: Any) -> Iterator[Any]:
             yield from _flatten(value)
         else:
             yield value
+
+
+def _any_beyond(values: Iterable[Any], largest: float) -> bool:
+    # Every argument of every call is asked, and most of them are nodes.
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            if _any_beyond(value, largest):
+                return True
+        elif not isinstance(value, Node) and _is_beyond(value, largest):
+            return True
+    return False
 
 
 def _is_number(value: Any) -> bool:

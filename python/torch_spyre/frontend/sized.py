@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -580,7 +580,7 @@ class SizedStep(CompiledStep):
         """
         traced = importer.spec_of(self.metas[node])
         if moved is not None:
-            traced = replace(traced, offset=actual.offset - moved)
+            traced = traced._replace(offset=actual.offset - moved)
         if not (
             agree(traced.sizes, actual.sizes, sizes)
             and agree(traced.strides, actual.strides, sizes)

@@ -25,8 +25,13 @@ def unbacked_symbols(value: Any) -> set[sympy.Symbol]:
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
     found: set[sympy.Symbol] = set()
-    for leaf in torch.utils._pytree.tree_leaves(value):
-        if isinstance(leaf, (torch.Tensor, *SYMBOLIC)):
+    is_tensor = isinstance(value, torch.Tensor)
+    for leaf in (value,) if is_tensor else torch.utils._pytree.tree_leaves(value):
+        if isinstance(leaf, torch.Tensor):
+            is_symbolic = leaf._has_symbolic_sizes_strides
+        else:
+            is_symbolic = isinstance(leaf, SYMBOLIC)
+        if is_symbolic:
             found |= free_unbacked_symbols(leaf)
     return found
 

@@ -413,6 +413,8 @@ class _Unpickler(pickle.Unpickler):
         device: str,
     ) -> torch.Tensor:
         with self._mode:
+            if offset == 0:
+                return torch.empty_strided(sizes, strides, dtype=dtype, device=device)
             reach = offset + 1
             if 0 not in sizes:
                 pairs = zip(sizes, strides, strict=True)
