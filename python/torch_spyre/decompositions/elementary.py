@@ -325,46 +325,6 @@ def _addbmm(
     return torch.addmm(x, rows, columns, beta=beta, alpha=alpha)
 
 
-def _scan(x: Tensor, dim: int, combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """What ``combine`` makes of all elements up to each: the distance doubles."""
-    size, distance = x.shape[dim] if x.dim() else 1, 1
-    while distance < size:
-        kept = x.narrow(dim, 0, distance)
-        moved = combine(
-            x.narrow(dim, 0, size - distance),
-            x.narrow(dim, distance, size - distance),
-        )
-        x = torch.cat([kept, moved], dim)
-        distance *= 2
-    return x
-
-
-def _cumprod(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
-    dtype = dtype or (x.dtype if x.is_floating_point() else torch.int64)
-    if dtype == torch.bool:
-        return NotImplemented  # The CPU refuses it.
-    # Products of integers wrap, in any order, as those of `prod` do.
-    wide = torch.float32 if dtype.is_floating_point else dtype
-    return (
-        _scan(x.to(wide), dim, torch.mul)
-        .to(dtype)
-        .clone(memory_format=torch.contiguous_format)
-    )
-
-
-def _logcumsumexp(x: Tensor, dim: int) -> Tensor:
-    def combine(a: Tensor, b: Tensor) -> Tensor:
-        large = torch.maximum(a, b)
-        sum_ = large + (-(a - b).abs()).exp().log1p()
-        return torch.where(large.isinf(), large, sum_)
-
-    return (
-        _scan(x.float(), dim, combine)
-        .to(x.dtype)
-        .clone(memory_format=torch.contiguous_format)
-    )
-
-
 def _logspace(
     start: Any,
     end: Any,
@@ -424,7 +384,6 @@ FACTORIES: dict[Any, Callable] = {
 }
 FACTORIES[aten.linspace.default] = _linspace
 DECOMPOSITIONS: dict[Any, Callable] = {
-    aten._logcumsumexp.default: _logcumsumexp,
     aten.acos.default: in_fp32(lambda x: 2.0 * _atan(((1.0 - x) / (1.0 + x)).sqrt())),
     aten.acosh.default: in_fp32(_acosh),
     aten.addbmm.default: _addbmm,
@@ -437,7 +396,6 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.copysign.Scalar: in_fp32(_copysign),
     aten.copysign.Tensor: in_fp32(_copysign),
     aten.cosh.default: in_fp32(_cosh),
-    aten.cumprod.default: _cumprod,
     aten.erfc.default: in_fp32(_erfc),
     aten.erfinv.default: in_fp32(_erfinv),
     aten.exp2.default: in_fp32(lambda x: torch.pow(2.0, x)),

@@ -26,28 +26,11 @@ aten = torch.ops.aten
 #: Elements of which one program selects some: each has a stick of its own there, and a
 #: core addresses 256 MiB.
 _MOST = 1 << 20
-#: Elements that a scan walks one after the other before sums of parts are scanned.
-_SCANNED = 64
-
-
-def running_sum(values: Tensor) -> Tensor:
-    """Sums of integers ``[N]`` up to each one.
-
-    Parts are summed up side by side, and then their totals in the same way.
-    """
-    count = values.numel()
-    if count <= _SCANNED:
-        return values.cumsum(0)
-    parts = torch.nn.functional.pad(values, (0, -count % _SCANNED))
-    inside = parts.view(-1, _SCANNED).cumsum(1)
-    totals = inside[:, -1]
-    before = running_sum(totals) - totals
-    return (inside + before[:, None]).reshape(-1)[:count]
 
 
 def running_count(flags: Tensor) -> Tensor:
     """How many of ``flags``, ``[N]``, are set up to each one; int64."""
-    return running_sum(flags.to(torch.int64))
+    return flags.cumsum(0)
 
 
 def _to_front(values: Tensor, flags: Tensor) -> tuple[Tensor, Tensor]:
@@ -117,7 +100,7 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 def repeat_numbers(repeats: Tensor, size: int) -> Tensor:
     """0, 1, ... as often as ``repeats``, ``[N]``, say; ``size`` numbers in all."""
-    ends = running_sum(repeats.to(torch.int64))
+    ends = repeats.cumsum(0)
     numbers = torch.arange(size, device=repeats.device)
     return search(ends, numbers, right=True).to(repeats.dtype)
 

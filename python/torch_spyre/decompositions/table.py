@@ -8,6 +8,7 @@ bits.
 from __future__ import annotations
 
 import functools
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -39,6 +40,7 @@ from torch_spyre.decompositions import (
     quantized,
     recurrent,
     resampling,
+    scans,
     segments,
     selection,
     special,
@@ -83,6 +85,7 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     **quantized.DECOMPOSITIONS,
     **recurrent.DECOMPOSITIONS,
     **resampling.DECOMPOSITIONS,
+    **scans.DECOMPOSITIONS,
     **segments.DECOMPOSITIONS,
     **selection.DECOMPOSITIONS,
     **special.DECOMPOSITIONS,
@@ -102,7 +105,11 @@ FOREIGN: dict[str, Callable] = {**grouped.FOREIGN}
 
 
 #: Run as they are by eager calls.
-OWN: dict[Any, Callable] = {**DECOMPOSITIONS, **histogram.PROGRAMS}
+OWN: dict[Any, Callable] = {
+    **DECOMPOSITIONS,
+    **histogram.PROGRAMS,
+    **scans.BEFORE_ROWS,
+}
 
 
 def named_decompositions() -> dict[Any, Callable]:
@@ -179,8 +186,17 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
         **fused.foreach_decompositions(),
     }
     lacking = {op: fn for op, fn in table.items() if str(op) not in own}
-    found = {**lacking, **attention.BESIDE_ROWS, **elementary.BESIDE_ROWS}
+    beside = (attention.BESIDE_ROWS, elementary.BESIDE_ROWS, scans.BEFORE_ROWS)
+    found = dict(ChainMap(*beside, lacking))
     return {op: as_inferred(op, fn) for op, fn in found.items()}
+
+
+def goes_before_row(op: Any) -> bool:
+    """Whether an eager call is taken apart even if its row would take it.
+
+    The decomposition returns NotImplemented for calls that are the row's.
+    """
+    return op in extensions.decompositions() or op in scans.BEFORE_ROWS
 
 
 def decomposition_of(op: Any) -> Callable | None:

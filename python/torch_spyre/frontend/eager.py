@@ -26,6 +26,7 @@ from torch_spyre.decompositions.table import (
     OWN,
     decomposition_of,
     decompositions,
+    goes_before_row,
     named_decompositions,
 )
 from torch_spyre.errors import ExtensionError, Unsupported
@@ -259,9 +260,9 @@ def _compile_for(
         raise _C.UnsupportedOp(
             "lowerings of users see numbers, not what stands for one"
         )
-    if call.functional in extensions.decompositions():
+    if goes_before_row(call.functional):
         if generic:
-            raise _C.UnsupportedOp("a decomposition of a user goes before its row")
+            raise _C.UnsupportedOp("a decomposition goes before its row")
         try:
             table = decompositions()
             imported = _import_decomposed(call, arguments, operands, table, metas)
