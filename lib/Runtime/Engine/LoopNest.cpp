@@ -159,7 +159,9 @@ void StructuredLoop::setAddresses(Core &core, Nest &nest) const {
 void StructuredLoop::runNest(Core &core, Nest &nest) const {
   switch (strategy) {
   case Parallel:
-    return runParallel(core, nest);
+    if (!runPairs(core, nest))
+      runParallel(core, nest);
+    return;
   case Reduction:
     return runReduction(core, nest);
   case Contraction:

@@ -78,7 +78,9 @@ public:
   bool isBatched = false;     ///< Contraction: all operands share a loop
   bool isArgMax = false;      ///< ArgReduction: of the maximum, not the minimum
   bool isInPlaceSafe = false; ///< output may overwrite a dying input
-  std::string name;           ///< for messages
+  /// The loop over the two sides of pairs of keys (LoopPairs.cpp), or -1.
+  int sideLoop = -1;
+  std::string name; ///< for messages
   /// Whether only one instruction reads the result, and is in the same block.
   bool isReadOnce = false;
   /// Whether another loop computes the result where it needs it
@@ -96,6 +98,8 @@ public:
   /// Whether the body is one chain of DL16 (KernelTable::chain), from operands
   /// to the only result.
   bool isChainOfHalves() const;
+  /// Sets `sideLoop`; to be called when all else is known.
+  void findPairs();
   /// Writes the result to a prepared tile of device memory as it is computed,
   /// if that is possible; the loop must be one that fuseLoops() may move.
   /// `table` is that of the loop, or null.
@@ -180,6 +184,8 @@ private:
   class RowwiseRun;
   class ArgReductionOfBlocks;
   void runParallel(Core &core, Nest &nest) const;
+  /// Runs a stage of a sorting network, if that is what the loop is.
+  bool runPairs(const Core &core, const Nest &nest) const;
   void runReduction(Core &core, Nest &nest) const;
   /// Reduces rows or columns of the only input itself, which are dense.
   void reduceInput(const Core &core, const Nest &nest, int64_t offset,

@@ -29,6 +29,7 @@ const KernelTable *table() {
                                          compareInt64,
                                          selectInt32,
                                          selectInt64,
+                                         comparePairs,
                                          castInt,
                                          intToFloat,
                                          floatToInt,

@@ -65,6 +65,8 @@ void selectInt32(const int32_t *condition, size_t stepCondition,
 void selectInt64(const int32_t *condition, size_t stepCondition,
                  const int64_t *a, size_t stepA, const int64_t *b, size_t stepB,
                  int64_t *result, size_t n);
+void comparePairs(const int64_t *keys, int64_t *result, size_t numBlocks,
+                  size_t distance, size_t columns, bool isMirrored);
 void castInt(const void *x, unsigned widthX, bool isSigned, void *result,
              unsigned widthResult, size_t n);
 void intToFloat(const void *x, unsigned widthX, bool isSigned, float *result,

@@ -270,6 +270,7 @@ LogicalResult FunctionLoader::LinalgOpLoader::load() {
   instr.isInPlaceSafe = instr.strategy == StructuredLoop::Parallel &&
                         body.yields.size() == 1 && !body.ops.empty() &&
                         body.ops.back().dst == body.yields[0];
+  instr.findPairs();
   return success();
 }
 

@@ -364,6 +364,12 @@ struct KernelTable {
   void (*selectInt64)(const int32_t *condition, size_t stepCondition,
                       const int64_t *a, size_t stepA, const int64_t *b,
                       size_t stepB, int64_t *result, size_t n);
+  /// A stage of a sorting network over keys [numBlocks, 2, distance, columns]:
+  /// of two keys whose places differ in the second dimension alone, the smaller
+  /// one is put where that is 0. If `isMirrored`, the places of a pair add up
+  /// to distance - 1 in the third dimension. `result` is apart from `keys`.
+  void (*comparePairs)(const int64_t *keys, int64_t *result, size_t numBlocks,
+                       size_t distance, size_t columns, bool isMirrored);
 
   //===--- casts. Width 64 means an int64_t buffer, less an int32_t one ---===//
 
