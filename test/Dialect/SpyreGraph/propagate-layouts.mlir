@@ -479,3 +479,20 @@ func.func @sorted(%x: tensor<64x512xf16, #columns>) -> tensor<64x512xf16> {
                         -> tensor<64x512xf16>
   return %r : tensor<64x512xf16>
 }
+
+// -----
+
+#columns = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
+
+// Likewise, one core would search all rows of a stick.
+// CHECK-LABEL: func @largest
+// CHECK: %[[ROWS:.*]] = spyre_graph.restickify ins(%arg0
+// CHECK: spyre_graph.topk ins(%[[ROWS]] : tensor<64x512xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>)
+func.func @largest(%x: tensor<64x512xf16, #columns>) -> tensor<64x8xf16> {
+  %e = tensor.empty() : tensor<64x8xf16>
+  %r = spyre_graph.topk ins(%x : tensor<64x512xf16, #columns>)
+      outs(%e : tensor<64x8xf16>)
+      {maps = [affine_map<(i, r, j) -> (i, j)>, affine_map<(i, r, j) -> (i, r)>],
+       extents = array<i64: 64, 8, 512>} -> tensor<64x8xf16>
+  return %r : tensor<64x8xf16>
+}

@@ -167,15 +167,16 @@ int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
   return price;
 }
 
-/// How many cores can compute an operation: a core sorts whole runs, and across
-/// sticks as many at once as a stick has lanes.
+/// How many cores can compute an operation: a core sorts whole runs, or finds
+/// all of the largest in them, and across sticks for as many runs at once as a
+/// stick has lanes.
 static int64_t getNumCores(const OpInfo &info, const LayoutChoice &choice,
                            int64_t numCores) {
-  int64_t sorted = info.getSortedDim(), parts = 1;
-  if (sorted < 0)
+  int64_t parts = 1;
+  if (info.getSortedDim() < 0 && !isa<TopKOp>(info.op))
     return numCores;
   for (auto [dim, extent] : llvm::enumerate(info.extents))
-    if (static_cast<int64_t>(dim) != sorted)
+    if (info.kinds[dim] == utils::IteratorType::parallel)
       parts *= choice.stick == StickChoice(dim)
                    ? llvm::divideCeil(extent, getStickElements(choice.layout))
                    : extent;
