@@ -95,6 +95,56 @@ def test_topk(size, k, dtype):
         assert_same(x.gather(-1, places), values)
 
 
+@pytest.mark.parametrize("dtype", [F16, F32, I64, torch.uint8])
+@pytest.mark.parametrize(
+    ("shape", "dim", "k"),
+    [((1024,), 0, 8), ((1500, 3), 0, 50), ((1, 40000), 1, 100), ((1030,), 0, 1030)],
+)
+def test_the_largest_of_parts(shape, dim, k, dtype):
+    x = draw(shape, dtype)
+    if dtype == F32:
+        x.view(-1)[17], x.view(-1)[5] = math.nan, -math.inf
+    for largest in (True, False):
+        expected = torch.sort(x, dim=dim, descending=largest, stable=True)
+        expected = tuple(result.narrow(dim, 0, k) for result in expected)
+        device = x.to("spyre")
+        found = native(torch.topk, device, k, dim, largest)
+        assert_same(found, expected)
+        assert [r.stride() for r in found] == [
+            r.stride() for r in x.topk(k, dim, largest)
+        ]
+        torch._dynamo.reset()
+        graph = torch.compile(torch.topk, backend="spyre", dynamic=False)
+        results = graph(device, k, dim, largest)
+        assert_same([r.cpu() for r in results], expected)
+
+
+def predicted_seconds(function, *sizes):
+    x = torch.zeros(sizes, device="spyre")
+    with torch.spyre.profiler.profile() as trace:
+        function(x)
+        torch.spyre.synchronize()
+    return sum(kernel.predicted_seconds for kernel in trace.kernels)
+
+
+def test_many_of_a_vocabulary_take_little_more_than_few():
+    """A pass over all elements for each would take 25 times as long."""
+    few, many = (
+        predicted_seconds(lambda x, k=k: torch.topk(x, k), 1, 32000) for k in (2, 50)
+    )
+    assert many < 3 * few
+
+
+def test_rows_are_searched_by_as_many_cores():
+    """Rows across sticks would be one core's, up to 64 of them."""
+    for size in (8, 64):
+        one, rows = (
+            predicted_seconds(lambda x: torch.topk(x, 8), count, 512)
+            for count in (1, size)
+        )
+        assert rows < 6 * one
+
+
 def test_a_part_that_no_core_holds():
     """Rows decline; eager calls sort in parts."""
     count = ordering.MOST_SORTED + 1

@@ -23,7 +23,7 @@ from torch_spyre.frontend.host_dtypes import check_results
 from torch_spyre.frontend.leftovers import drop_from_graph, drop_traced_module
 from torch_spyre.frontend.narrowed import narrow_numbers
 from torch_spyre.frontend.options import compile_options
-from torch_spyre.frontend.parts import CompiledPart, compiled_parts
+from torch_spyre.frontend.parts import CompiledPart, compiled_parts, is_for_superdsc
 from torch_spyre.frontend.redrawn import add_fake_values
 from torch_spyre.frontend.refusals import refusals
 from torch_spyre.frontend.regions import inline_regions
@@ -41,9 +41,12 @@ class _Decompositions(Mapping[Any, Callable]):
     AOTAutograd does not read it for a graph that it has traced before.
     """
 
+    def __init__(self, for_superdsc: bool) -> None:
+        self._for_superdsc = for_superdsc
+
     @functools.cached_property
     def _table(self) -> dict[Any, Callable]:
-        return decompositions()
+        return decompositions(self._for_superdsc)
 
     def __getitem__(self, op: Any) -> Callable:
         return self._table[op]
@@ -91,7 +94,7 @@ def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Cal
             fw_compiler=_compiler("forward", options, is_kept),
             bw_compiler=_compiler("backward", options, is_kept),
             inference_compiler=_compiler("graph", options, is_kept),
-            decompositions=_Decompositions(),
+            decompositions=_Decompositions(is_for_superdsc(options)),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
     return drop_traced_module(function)

@@ -20,6 +20,12 @@ aten = torch.ops.aten
 #: Elements that the ATen table sorts at once, and that a part has.
 MOST_SORTED = 1 << 14
 _PART = MOST_SORTED // 2
+#: Of so many largest each is found in a pass of its own over all elements; more, and
+#: of at least so many elements, are the first of sorted parts (by predicted times, 3.4
+#: instead of 3.7 us for 8 of 1,024, 33 instead of 630 for 50 of 32,000).
+_MOST_PASSES, _LEAST_PARTED = 4, 1024
+#: Elements that such a part has at the least.
+_LEAST_PART = 256
 #: Boundaries times values up to which all are compared with all.
 _MOST_COMPARED = 1 << 24
 
@@ -100,9 +106,14 @@ def sort(
     moved = x.movedim(dim, -1)
     values, places = _sort_parts(moved.reshape(-1, moved.shape[-1]), descending)
     return tuple(
-        result.reshape(moved.shape).movedim(-1, dim).contiguous()
+        _compact(result.reshape(moved.shape).movedim(-1, dim))
         for result in (values, places)
     )
+
+
+def _compact(x: Tensor) -> Tensor:
+    # Also where a dimension of one element leaves gaps that contiguous() would keep.
+    return x.clone(memory_format=torch.contiguous_format)
 
 
 def sort_any(
@@ -115,11 +126,49 @@ def sort_any(
 def topk(
     x: Tensor, k: int, dim: int = -1, largest: bool = True, is_sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """``aten.topk`` of many elements of a long dimension: the first of a sort."""
-    if x.dim() == 0 or x.shape[dim] <= MOST_SORTED:
+    """``aten.topk`` of many elements of a long dimension: the first of a sort, or of
+    sorts of parts.
+    """
+    if x.dim() == 0:
+        return NotImplemented
+    size = x.shape[dim]
+    if isinstance(size, int) and isinstance(k, int) and k > _MOST_PASSES:
+        part = _part_for(size, k)
+        if size >= _LEAST_PARTED and 2 * part <= size:
+            found = _first_of_parts(x.movedim(dim, -1), k, part, largest)
+            return tuple(_compact(result.movedim(-1, dim)) for result in found)
+    if size <= MOST_SORTED:
         return NotImplemented
     values, places = sort(x, True, dim, largest)
-    return values.narrow(dim, 0, k).clone(), places.narrow(dim, 0, k).clone()
+    return tuple(_compact(r.narrow(dim, 0, k)) for r in (values, places))
+
+
+def _part_for(size: int, k: int) -> int:
+    """So many elements that parts, and the first k of all parts, are about as many."""
+    return max(_LEAST_PART, 1 << (math.isqrt(size * k - 1)).bit_length())
+
+
+def _first_of_parts(
+    x: Tensor, k: int, part: int, descending: bool
+) -> tuple[Tensor, Tensor]:
+    """The first k of the last dimension in order, from the first k of its parts."""
+    size = x.shape[-1]
+    count = -(-size // part)
+    filling = _last(x, descending).expand(*x.shape[:-1], count * part - size)
+    parts = torch.cat([x, filling], -1).unflatten(-1, (count, part))
+    values, places = _first_sorted(parts, k, descending)
+    starts = torch.arange(0, count * part, part, device=x.device)
+    values, places = values.flatten(-2), (places + starts[:, None]).flatten(-2)
+    if 2 * (next_part := _part_for(count * k, k)) <= count * k:
+        values, order = _first_of_parts(values, k, next_part, descending)
+    else:
+        values, order = _first_sorted(values, k, descending)
+    return values, places.gather(-1, order)
+
+
+def _first_sorted(x: Tensor, k: int, descending: bool) -> tuple[Tensor, Tensor]:
+    values, places = torch.sort(x, dim=-1, descending=descending, stable=True)
+    return values[..., :k], places[..., :k]
 
 
 def kthvalue(
@@ -339,5 +388,6 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.searchsorted.Tensor: searchsorted,
     aten.sort.default: sort_any,
     aten.sort.stable: sort,
-    aten.topk.default: topk,
 }
+#: Of operators with a row: NotImplemented for calls that the row is for.
+BEFORE_ROWS: dict[Any, Callable] = {aten.topk.default: topk}

@@ -104,11 +104,14 @@ NAMED: dict[str, Callable] = {
 FOREIGN: dict[str, Callable] = {**grouped.FOREIGN}
 
 
+#: Eager calls ask these before they ask the row.
+_BEFORE_ROWS: dict[Any, Callable] = {**ordering.BEFORE_ROWS, **scans.BEFORE_ROWS}
+
 #: Run as they are by eager calls.
 OWN: dict[Any, Callable] = {
     **DECOMPOSITIONS,
     **histogram.PROGRAMS,
-    **scans.BEFORE_ROWS,
+    **_BEFORE_ROWS,
 }
 
 
@@ -145,12 +148,15 @@ def are_enabled() -> bool:
     return bool(_enabled.get())
 
 
-def decompositions() -> dict[Any, Callable]:
+def decompositions(for_superdsc: bool = False) -> dict[Any, Callable]:
     """Core ATen decompositions of what the ATen table lacks, and of ``spyre::``.
 
-    A few operators of the table are taken apart with arguments that it refuses.
+    A few operators of the table are taken apart with arguments that it refuses, or if
+    that is faster. Graphs ``for_superdsc``, which has no sorts, keep ``topk``.
     """
     table = {**_of_aten(table_operators()), **named_decompositions()}
+    if for_superdsc:
+        table = {op: fn for op, fn in table.items() if op not in ordering.BEFORE_ROWS}
     return {**_with_extensions(table), **_enabled.get()}
 
 
@@ -186,7 +192,7 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
         **fused.foreach_decompositions(),
     }
     lacking = {op: fn for op, fn in table.items() if str(op) not in own}
-    beside = (attention.BESIDE_ROWS, elementary.BESIDE_ROWS, scans.BEFORE_ROWS)
+    beside = (attention.BESIDE_ROWS, elementary.BESIDE_ROWS, _BEFORE_ROWS)
     found = dict(ChainMap(*beside, lacking))
     return {op: as_inferred(op, fn) for op, fn in found.items()}
 
@@ -196,7 +202,7 @@ def goes_before_row(op: Any) -> bool:
 
     The decomposition returns NotImplemented for calls that are the row's.
     """
-    return op in extensions.decompositions() or op in scans.BEFORE_ROWS
+    return op in extensions.decompositions() or op in _BEFORE_ROWS
 
 
 def decomposition_of(op: Any) -> Callable | None:

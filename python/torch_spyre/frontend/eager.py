@@ -260,9 +260,9 @@ def _compile_for(
         raise _C.UnsupportedOp(
             "lowerings of users see numbers, not what stands for one"
         )
-    if goes_before_row(call.functional):
-        if generic:
-            raise _C.UnsupportedOp("a decomposition goes before its row")
+    if generic and call.functional in extensions.decompositions():
+        raise _C.UnsupportedOp("a decomposition of a user goes before its row")
+    if not generic and goes_before_row(call.functional):
         try:
             table = decompositions()
             imported = _import_decomposed(call, arguments, operands, table, metas)
