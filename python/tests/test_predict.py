@@ -423,6 +423,8 @@ def test_device_numbers_of_programs(value):
             api.device_numbers({"cores": wrong})
     with pytest.raises(ValueError, match="bandwidth: expected a number, found '2'"):
         api.device_numbers({"bandwidth": "2"})
+    with pytest.raises(ValueError, match="bandwidth: expected a finite number"):
+        api.device_numbers({"bandwidth": float("nan")})
 
 
 @pytest.mark.parametrize("value", ["cores", "cores=", "cores=many"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 import tempfile
 from collections import Counter
@@ -67,6 +68,8 @@ def _number(name: str, value: Any, kind: type) -> Any:
         raise ValueError(f"{name}: expected a whole number, found {value!r}")
     if kind is float and not is_number:
         raise ValueError(f"{name}: expected a number, found {value!r}")
+    if kind is float and not math.isfinite(value):
+        raise ValueError(f"{name}: expected a finite number, found {value!r}")
     if kind is str and not isinstance(value, str):
         raise ValueError(f"{name}: expected a text, found {value!r}")
     return kind(value)

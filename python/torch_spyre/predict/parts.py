@@ -16,6 +16,7 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
+from torch_spyre.device.devices import UNSUPPORTED_DTYPES
 from torch_spyre.device.patches import layout_of_linear_weight
 from torch_spyre.frontend import host_numbers
 from torch_spyre.frontend.eager_steps import EagerStep
@@ -65,6 +66,13 @@ class _Bound:
         bound = _Bound.of(tensor)
         layout = layout_of_linear_weight(bound.home.home_sizes, tensor.dtype)
         return replace(bound, home=replace(bound.home, layout=layout))
+
+    @staticmethod
+    def if_on_card(tensor: torch.Tensor) -> _Bound | None:
+        """None for float64 and complex values of a graph, which stay on the host."""
+        is_ours = tensor.device.type == "spyre"
+        is_lacking = is_ours and tensor.dtype in UNSUPPORTED_DTYPES
+        return None if is_lacking else _Bound.of(tensor)
 
     @staticmethod
     def of(tensor: torch.Tensor) -> _Bound:
@@ -232,9 +240,10 @@ class _Compiler:
                 meta, lambda t: _Bound(base.storage, base.home, TensorSpec.of(t, shift))
             )
             return
-        if not is_free and isinstance(node.target, torch._ops.OpOverload):
+        # A higher-order operator runs parts of its own, which nothing predicts.
+        if not is_free and isinstance(node.target, torch._ops.OperatorBase):
             self.result.on_host.append((layer, str(node.target)))
-        self.bound[node] = _map(meta, _Bound.of)
+        self.bound[node] = _map(meta, _Bound.if_on_card)
 
 
 def _order(traced: TracedStep) -> list[Node]:

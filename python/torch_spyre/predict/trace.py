@@ -3,21 +3,33 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+)
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from torch_spyre import _C
 from torch_spyre.decompositions.table import decompositions
 from torch_spyre.device.patches import linear_weights
+from torch_spyre.frontend.host_dtypes import check_results
 from torch_spyre.frontend.importer import is_view
 from torch_spyre.predict.cards import shard, summing
 from torch_spyre.predict.models import Model, ModelError
+
+#: Where PyTorch and this package are.
+_LIBRARIES = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
 
 
 @dataclass
@@ -123,7 +135,14 @@ def trace(
     Of several cards that share the model, it is the step of each.
     """
     own = shard(model, num_cards)
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    # Loops of `while_loop` ask for an environment of sizes; all of ours are numbers.
+    mode = FakeTensorMode(
+        allow_non_fake_inputs=True,
+        shape_env=ShapeEnv(
+            allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False
+        ),
+        static_shapes=True,
+    )
     named = [*model.module.named_parameters(), *model.module.named_buffers()]
     with mode:
         # Stand for the module's, each once: tied ones stay tied.
@@ -144,25 +163,27 @@ def trace(
     labels = _LayerLabels(model.module)
     training = [m for m in model.module.modules() if m.training]
     model.module.eval()
+    # What a model compiles of itself is traced as what it wraps.
+    nested = torch._dynamo.config.patch(error_on_nested_fx_trace=False)
     try:
-        with mode, torch.no_grad(), summing(model.module, own.summed):
+        with mode, nested, torch.no_grad(), summing(model.module, own.summed):
             gm = make_fx(
                 torch.func.functionalize(step, remove="mutations"),
                 decomposition_table=decompositions(),
                 _allow_non_fake_inputs=True,
             )(state, inputs)
-    except RuntimeError as error:
-        if num_cards == 1:
-            raise
-        raise ModelError(
-            f"{model.name}: what one of {num_cards} cards computes of it cannot be "
-            f"traced: {error}"
-        ) from error
+    # Whatever a model's code raises is said of the model.
+    except Exception as error:
+        raise ModelError(_why_not_traced(model, num_cards, error)) from error
     finally:
         labels.remove()
         for module in training:
             module.training = True
     _without_updates(gm)
+    try:
+        check_results(gm, "inference")
+    except _C.UnsupportedDtypeError as error:
+        raise ModelError(f"{model.name}: a result of it: {error}") from error
     # Constants of the model's code stay what they are; their values have no part.
     for node in gm.graph.nodes:
         if node.op == "get_attr":
@@ -171,6 +192,25 @@ def trace(
         n: labels.names[n.name] for n in gm.graph.nodes if n.name in labels.names
     }
     return TracedStep(gm, layer_of, _find_linear_weights(gm, model.module, named))
+
+
+def _why_not_traced(model: Model, num_cards: int, error: Exception) -> str:
+    """What the user is told where the code of a model raises while it is traced."""
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, (DataDependentOutputException, DynamicOutputShapeException)):
+        text = f"{error.func} needs the values of a tensor, which no prediction has"
+    elif isinstance(error, ModelError):
+        text = str(error)
+    # Of the lines that were running, the last one that is not PyTorch's or ours.
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith(_LIBRARIES)]
+    at = f" (in {own[-1].filename}:{own[-1].lineno})" if own else ""
+    if num_cards == 1:
+        return f"{model.name}: cannot be traced: {text}{at}"
+    return (
+        f"{model.name}: what one of {num_cards} cards computes of it cannot be "
+        f"traced: {text}{at}"
+    )
 
 
 def _find_linear_weights(
