@@ -25,6 +25,7 @@ from torch.overrides import handle_torch_function, has_torch_function
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torch_spyre import _C
+from torch_spyre.device import script_files
 from torch_spyre.device.devices import _index
 from torch_spyre.errors import ConversionWarning
 
@@ -423,6 +424,7 @@ def install() -> None:
     torch._tensor_str._add_suffixes = add_suffixes
     torch.amp.GradScaler.unscale_ = unscale_
     torch.jit._trace._check_trace = check_trace
+    script_files.install()
 
     _pass_for(_empty, empty, "torch", "empty")
     torch.empty = empty
