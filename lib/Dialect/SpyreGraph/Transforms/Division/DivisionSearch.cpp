@@ -147,6 +147,16 @@ bool DivisionSearch::isInLoop(Operation *op) {
 /// Larger tensors are tiled: the default of --spyre-coarse-tiling's `fill`.
 static constexpr double kTiledShareOfLX = 0.75;
 
+/// A value with more than this share of the usable LX of all cores has no room
+/// there in two kinds of slices, beside a fifth for other values: it cannot
+/// move over the ring to an op that works in other slices than its producer.
+static constexpr double kMovedShareOfLX = 0.4;
+
+/// If an op other than a product reads such a value, a split of what it reduces
+/// must save this fraction among neighbours: those that cannot work in its
+/// slices, as products, send the value through device memory.
+static constexpr double kLeastSavingOfSplit = 0.2;
+
 Divisions DivisionSearch::run() {
   searchAll();
   for (std::unique_ptr<DivisionSearch> &search : atSmallerSizes)
@@ -234,6 +244,16 @@ bool DivisionSearch::isSecondFactorComputed() const {
     return elements;
   };
   return countElements(1) <= countElements(0);
+}
+
+/// Whether an operand is too large to move from the slices in which a neighbour
+/// leaves it in LX to others.
+bool DivisionSearch::isTooLargeToMove() const {
+  double mostBytes =
+      kMovedShareOfLX * static_cast<double>(cores * spec.usableLXBytes());
+  return llvm::any_of(
+      ArrayRef(result.operandBytes).take_front(result.numOperands - 1),
+      [&](double bytes) { return bytes > mostBytes; });
 }
 
 /// Time of a candidate among neighbours that leave in LX what they compute: all
@@ -344,6 +364,8 @@ std::optional<unsigned> DivisionSearch::chooseSplitReduction() const {
     double mostPrice = getCheapest(/*isSplit=*/false, getPrice).second;
     if (result.isDrained)
       mostPrice *= 1 + kEqualPrices;
+    else if (isTooLargeToMove())
+      mostPrice *= 1 - kLeastSavingOfSplit;
     return getPrice(best) < mostPrice;
   };
   // Of few rows along sticks, whole sums use few cores. What a split saves

@@ -156,6 +156,7 @@ private:
   std::optional<unsigned> chooseSplitReduction() const;
   unsigned chooseAmongEqualSplits(unsigned alone) const;
   bool isSecondFactorComputed() const;
+  bool isTooLargeToMove() const;
   double getSecondsAmongNeighbours(unsigned number) const;
   double getPriceAlone(unsigned number) const;
   double getPriceAmongNeighbours(unsigned number) const;
