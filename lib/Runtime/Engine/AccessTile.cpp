@@ -140,14 +140,6 @@ int64_t spyre::runtime::readIndex(const uint8_t *p, int64_t sizeInBytes) {
   }
 }
 
-int64_t spyre::runtime::spreadIndex(int64_t number, int64_t low, int64_t high) {
-  constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;
-  if (high < low)
-    return 0;
-  uint64_t range = uint64_t(high - low) + 1;
-  return low + int64_t((uint64_t(number) * kSpread >> 11) % range);
-}
-
 std::string spyre::runtime::outsideIndices(const ViewVal &view, int dim,
                                            int64_t value) {
   return "index value " + std::to_string(value) + " for view dimension " +

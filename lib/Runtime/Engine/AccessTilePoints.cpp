@@ -14,6 +14,46 @@
 
 using namespace spyre::runtime;
 
+/// How far apart, around a range, the first numbers lie that go on by a step.
+static uint64_t getLeastDistance(uint64_t step, uint64_t range) {
+  uint64_t least = range, count = std::min<uint64_t>(range, 64);
+  for (uint64_t i = 1, at = step; i < count; ++i, at = (at + step) % range)
+    least = std::min({least, at, range - at});
+  return least;
+}
+
+/// A step with which numbers go to different places of a range until all are
+/// taken, and are far apart for as long as may be: near the golden section.
+static uint64_t getSpreadStep(uint64_t range) {
+  auto golden = static_cast<uint64_t>(double(range) * 0.6180339887498949);
+  uint64_t best = 1, most = 0;
+  for (uint64_t i = 0; i < 32; ++i) {
+    uint64_t step = i % 2 == 0 ? golden + i / 2 : golden - (i + 1) / 2;
+    if (step == 0 || step >= range || std::gcd(step, range) != 1)
+      continue;
+    if (uint64_t least = getLeastDistance(step, range); least > most) {
+      best = step;
+      most = least;
+    }
+  }
+  return best;
+}
+
+int64_t spyre::runtime::spreadIndex(int64_t number, int64_t low, int64_t high) {
+  if (high < low)
+    return 0;
+  // Products of two such numbers fit, and so do indices of the device.
+  constexpr uint64_t kMostRange = uint64_t(1) << 31;
+  uint64_t range = std::min(uint64_t(high - low) + 1, kMostRange);
+  // Callers ask for all indices of a dimension, one after another.
+  thread_local uint64_t knownRange = 1, knownStep = 1;
+  if (range != knownRange) {
+    knownRange = range;
+    knownStep = getSpreadStep(range);
+  }
+  return low + int64_t(uint64_t(number) % range * knownStep % range);
+}
+
 // The most points of a box that are tried when the points of a set are listed.
 static constexpr int64_t kMaxCandidates = int64_t(1) << 26;
 

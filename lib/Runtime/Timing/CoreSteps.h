@@ -44,13 +44,15 @@ struct Step {
   bool isLXBound = false;
   /// Load, Store: bytes in whole sticks. Ring: bytes that arrive.
   uint64_t bytes = 0;
+  /// Load, Store: bytes of indices that are read for it, among `bytes`.
+  uint64_t indexBytes = 0;
   /// Load, Store: runs of contiguous sticks that do not go on where those of
   /// the instruction's last tile ended.
   uint64_t numRuns = 0;
   /// Loads of cores with equal keys read the same bytes. 0: of none.
   uint64_t key = 0;
-  /// Load, Store: argument of the entry, or -1.
-  int argument = -1;
+  /// Load, Store: argument of the entry, or -1; that of the (first) indices.
+  int argument = -1, indexArgument = -1;
   /// Ring: the core it comes from (or goes to), and the message of that core
   /// (-1: what lies in its LX anyway).
   int peer = -1, message = -1;

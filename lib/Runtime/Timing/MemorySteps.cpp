@@ -88,6 +88,17 @@ static int needIndices(CoreSteps &steps, const TileVal &tile) {
   return found;
 }
 
+/// Says of a step which of its bytes are indices, and where those lie.
+static void noteIndices(const CoreSteps &steps, Step &step, const TileVal &tile,
+                        uint64_t bytes) {
+  step.indexBytes = bytes;
+  for (auto [view, first, last] : tile.indexRanges())
+    if (!tile.indexViews[view]->isLX) {
+      step.indexArgument = argumentOf(steps, first);
+      return;
+    }
+}
+
 /// A transfer is set up once for all tiles that an instruction moves.
 static double transferSetup(CoreSteps &steps, const Instr *instr) {
   if (!steps.isFirst(instr))
@@ -145,6 +156,7 @@ static int readTile(Core &core, const Instr *instr, const TileVal &t) {
         steps.getExposedShare(instr, low / steps.spec->stickBytes, sticks);
   s.key = t.identityKey();
   s.argument = argumentOf(steps, t.view.isLX ? 0 : low);
+  noteIndices(steps, s, t, indexBytes);
   s.tileBytes = t.view.isLX ? 0 : tileBytes;
   return step;
 }
@@ -197,6 +209,7 @@ static void writeTile(Core &core, const Instr *instr, const TileVal &t,
   s.numRuns = steps.countRuns(instr, low / steps.spec->stickBytes, sticks) +
               sticks.indexRuns;
   s.argument = argumentOf(steps, low);
+  noteIndices(steps, s, t, indexBytes);
   if (steps.isAccumulated(value.step))
     steps.lastDrain = step;
   steps.noteWrite(false, low, high, step);

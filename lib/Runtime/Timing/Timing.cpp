@@ -318,15 +318,20 @@ static OpWork sumWork(const std::vector<CoreSteps> &coreSteps,
 
 void TimingRun::addTraffic(const std::vector<CoreSteps> &coreSteps,
                            const KernelTimes &times, KernelReport &kernel) {
+  auto trafficOf = [&](int argument) -> TensorTraffic & {
+    return traffic[argument < 0 ? traffic.size() - 1 : argument];
+  };
   for (const TransferTime &transfer : times.transfers) {
     const Step &step = coreSteps[transfer.core].list[transfer.step];
-    TensorTraffic &tensor =
-        traffic[step.argument < 0 ? traffic.size() - 1 : step.argument];
+    uint64_t bytes = transfer.bytes - step.indexBytes;
+    // Indices are read, also for a store.
+    kernel.deviceBytesRead += step.indexBytes;
+    trafficOf(step.indexArgument).bytesRead += step.indexBytes;
     if (step.unit == Unit::Load) {
-      kernel.deviceBytesRead += transfer.bytes;
-      tensor.bytesRead += transfer.bytes;
+      kernel.deviceBytesRead += bytes;
+      trafficOf(step.argument).bytesRead += bytes;
     } else {
-      tensor.bytesWritten += transfer.bytes;
+      trafficOf(step.argument).bytesWritten += bytes;
     }
   }
 }
