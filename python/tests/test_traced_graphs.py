@@ -309,6 +309,31 @@ def test_nothing_is_done_for_a_cache_that_is_off(folder, monkeypatch):
         assert torch.equal(traced_by(step, values(5, 70))[0], result)
 
 
+def test_results_that_are_views_of_a_product_are_kept():
+    """Of one result, two views: PyTorch writes wrong sizes of the product's own."""
+
+    def heads(x, weight):
+        rows = (x @ weight).view(2, 3, 4, 16).transpose(1, 2)
+        return rows[..., 1:], rows
+
+    inputs = [values(2, 3, 32), values(32, 64)]
+    results = []
+    for known in (NEW, KNOWN):
+        torch._dynamo.reset()
+        counters.clear()
+        leaves = [x.to("spyre").requires_grad_() for x in inputs]
+        views = torch.compile(heads, backend="spyre")(*leaves)
+        assert all(view._base is not None for view in views)
+        (views[0].sum() + (views[1] * 2).sum()).backward()
+        results.append([*views, *(leaf.grad for leaf in leaves)])
+        (name,) = known.keys() - {"saved"}
+        assert counters["aot_autograd"][f"autograd_cache_{name}"] == 1
+    for first, again, wanted in zip(*results, heads(*inputs), strict=False):
+        assert torch.equal(first.cpu(), again.cpu())
+        assert torch.equal(first.cpu(), wanted)
+    assert [r.stride() for r in results[0]] == [r.stride() for r in results[1]]
+
+
 def test_sizes_that_vary_are_not_kept(folder):
     with torch.no_grad():
         _, found = traced_by(step, values(5, 70), dynamic=True)

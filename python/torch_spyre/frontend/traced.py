@@ -30,6 +30,7 @@ from typing import Any
 import torch
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd import autograd_cache
+from torch._functorch._aot_autograd.functional_utils import ViewMetaSequence
 from torch._inductor.output_code import OutputCode
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -52,6 +53,9 @@ _FUNCTION_MODULES = ("_operator", "math", "builtins")
 #: Where Python functions that ``torch.library`` puts in place of operators change what
 #: is traced; those for devices run later, those for meta tensors are PyTorch's.
 _TRACED_KEYS = ("Autograd", "Composite", "Functionalize", "Python")
+#: Views whose records PyTorch 2.13 cannot write: what they give to pickle refers to
+#: sizes that are freed by then (ATen/FunctionalizeFallbackKernel.h).
+_VIEWS_WITHOUT_SIZES = frozenset(["_unsafe_view_ViewMeta", "resize__ViewMeta"])
 #: The attribute of Dynamo's graph with what PyTorch's key lacks.
 _SEAL = "_spyre_seal"
 
@@ -273,6 +277,24 @@ def kept_by_pytorch(gm: GraphModule, options: dict[str, Any]) -> Iterator[bool]:
             yield True
     finally:
         delattr(gm, _SEAL)
+
+
+def _wrap_views() -> None:
+    """Keeps None for views of a result that PyTorch would write with wrong sizes.
+
+    A result is then made from its own sizes and strides, as it is where sizes vary.
+    """
+    original = ViewMetaSequence.__reduce_ex__
+
+    def __reduce_ex__(self: ViewMetaSequence, protocol: Any) -> Any:
+        if any(type(view).__name__ in _VIEWS_WITHOUT_SIZES for view in self.sequence):
+            return type(None), ()
+        return original(self, protocol)
+
+    ViewMetaSequence.__reduce_ex__ = __reduce_ex__  # type: ignore[method-assign,assignment]
+
+
+_wrap_views()
 
 
 # ------------------------------------------------------------------------------
