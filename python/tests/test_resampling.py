@@ -90,6 +90,29 @@ def test_gradients_of_upsampling(mode, size, out):
 
 
 @pytest.mark.parametrize(
+    ("mode", "size", "factor"),
+    [
+        ("linear", (8,), 1.1),
+        ("bilinear", (8, 5), (1.1, 2.0)),
+        ("trilinear", (3, 4, 5), 1.2),
+    ],
+)
+def test_upsampling_that_keeps_a_size(mode, size, factor):
+    """Elements stay as they are where as many are asked for as there are."""
+
+    def resize(x):
+        return F.interpolate(x, scale_factor=factor, mode=mode)
+
+    x = torch.randn(2, 3, *size)
+    near(native(resize, x), resize(x))
+    check_gradients(resize, x)
+    for dynamic in (False, True):
+        f = compiled(resize, dynamic=dynamic)
+        near(native(f, x), resize(x))
+        near(native(gradients, f, x)[0], gradients(resize, x)[0])
+
+
+@pytest.mark.parametrize(
     "padding", [(2, 3), (1, 2, -1, 3), (1, 0, 2, -1, 0, 3), (0, 0)]
 )
 def test_gradients_of_replicated_edges(padding):

@@ -9,6 +9,7 @@ with a matrix per dimension, which holds how much of each input is in each outpu
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -280,6 +281,28 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tens
 
 # --- gradients of resampling -----------------------------------------------------
 
+
+def used_scales(
+    out: Sequence[int], size: Sequence[int], scales: Sequence[float | None]
+) -> list[float | None]:
+    """The factors that linear samples are taken by, one per spatial dimension.
+
+    Where a factor leaves the size as it is, as 1.1 does for 8, elements stay as they
+    are, as on the CPU.
+    """
+
+    def keeps(n: int, m: int, scale: float | None) -> bool:
+        if scale is None or not 1 < scale < 2:
+            return False
+        # Sizes that vary are compared with each other only if that can be so.
+        return m < math.ceil(1 / (scale - 1)) and n == m
+
+    return [
+        None if keeps(n, m, scale) else scale
+        for n, m, scale in zip(out, size, scales, strict=True)
+    ]
+
+
 #: Of the outputs along a dimension: elements of the input and their weights.
 Parts = list[tuple[Tensor, Any]]
 
@@ -299,6 +322,7 @@ def _positions(
 def _linear_parts(
     out: int, size: int, align_corners: bool, scale: float | None, like: Tensor
 ) -> Parts:
+    (scale,) = used_scales([out], [size], [scale])
     at = _positions(out, size, align_corners, scale, like).clamp(min=0.0)
     low = at.floor().clamp(max=float(size - 1))
     part = at - low

@@ -255,6 +255,28 @@ def _correct_losses(decompositions: ModuleType) -> None:
             op._dispatch_cache.clear()
 
 
+def _keep_elements_of_equal_sizes(decompositions: ModuleType) -> None:
+    """PyTorch samples between elements by a factor that leaves the size as it is."""
+    from torch_spyre.decompositions.resampling import used_scales
+
+    original = decompositions._upsample_linear
+
+    @wraps(original)
+    def upsample_linear(
+        x: torch.Tensor, out: Sequence[int], align_corners: bool, scales: Any
+    ) -> torch.Tensor:
+        if _is_on_spyre(x):
+            scales = used_scales(out, x.shape[2:], scales)
+        return original(x, out, align_corners, scales)
+
+    decompositions._upsample_linear = upsample_linear
+
+
+def _correct_decompositions(decompositions: ModuleType) -> None:
+    _correct_losses(decompositions)
+    _keep_elements_of_equal_sizes(decompositions)
+
+
 def _on_spyre(function: Callable, original: Callable) -> Callable:
     """One of two functions, by the device of the first argument."""
 
@@ -309,7 +331,7 @@ def _attend_to_jagged(ops: ModuleType) -> None:
 
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "safetensors": _open_for_spyre,
-    "torch._decomp.decompositions": _correct_losses,
+    "torch._decomp.decompositions": _correct_decompositions,
     "torch._dynamo.backends.registry": _register_backends_once,
     "torch._dynamo.config": _allow_many_sizes,
     "torch._dynamo.convert_frame": _save_tracing_time,
