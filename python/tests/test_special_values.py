@@ -50,6 +50,23 @@ def test_acosh_below_one():
         assert_same(run(x.to("spyre")), torch.acosh(x))
 
 
+#: Of what is multiplied after a zero, or what is none in fp32, some parts are infinite.
+PRODUCTS = {
+    "behind a zero": [2.0, 0.0] + [1000.0] * 90,
+    "too small, then large": [1e-30] * 4 + [1e30] * 5 + [2.0],
+    "all small": [0.5] * 200,
+    "infinite": [1e30, -1e30, 2.0, 0.5, 0.0, 3.0],
+    "special": [2.0, INFINITY, -1.0, 3.0, NAN, 0.0],
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_cumulative_products(name):
+    x = torch.tensor(PRODUCTS[name])
+    for run in torch.cumprod, compiled(torch.cumprod):
+        assert_same(run(x.to("spyre"), 0), x.cumprod(0))
+
+
 IMAGES = (2, 3, 5, 5)
 EMPTY = {
     "average": (lambda x: F.adaptive_avg_pool2d(x, (0, 3)), [IMAGES]),

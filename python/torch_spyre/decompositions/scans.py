@@ -53,31 +53,67 @@ def _sums_of_parts(x: Tensor, dim: int) -> Tensor:
     return sums.flatten(dim, dim + 1).narrow(dim, 0, size)
 
 
+def _step(
+    x: Tensor, dim: int, distance: int, combine: Callable[[Tensor, Tensor], Tensor]
+) -> Tensor:
+    """What ``combine`` makes of each element and the one ``distance`` before it."""
+    count = x.shape[dim] - distance
+    kept = x.narrow(dim, 0, distance)
+    moved = combine(x.narrow(dim, 0, count), x.narrow(dim, distance, count))
+    return torch.cat([kept, moved], dim)
+
+
 def _scan(x: Tensor, dim: int, combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """What ``combine`` makes of all elements up to each: the distance doubles."""
     size, distance = x.shape[dim] if x.dim() else 1, 1
     while distance < size:
-        kept = x.narrow(dim, 0, distance)
-        moved = combine(
-            x.narrow(dim, 0, size - distance),
-            x.narrow(dim, distance, size - distance),
-        )
-        x = torch.cat([kept, moved], dim)
+        x = _step(x, dim, distance, combine)
         distance *= 2
     return x
+
+
+#: Of numbers from 1/2 to 1 as many products are no less than 2^-64.
+_MOST_UNSCALED = 64
+
+
+def _scan_products(x: Tensor, dim: int) -> Tensor:
+    """Products, in fp32, of all elements up to each.
+
+    A scan multiplies elements that follow a zero with each other first, and these
+    products may be infinite. So exponents are summed up beside the mantissas.
+    """
+    size, distance = x.shape[dim] if x.dim() else 1, 1
+    mantissas, exponents = torch.frexp(x)
+    exponents = exponents.cumsum(dim)
+    carried: Tensor | None = None  # Exponents of products of mantissas.
+    while distance < size:
+        mantissas = _step(mantissas, dim, distance, torch.mul)
+        if carried is not None:
+            carried = _step(carried, dim, distance, torch.add)
+        distance *= 2
+        if distance % _MOST_UNSCALED == 0:
+            mantissas, more = torch.frexp(mantissas)
+            carried = more if carried is None else carried + more
+    if carried is not None:
+        exponents = exponents + carried
+    # Twice half of it: neither power is infinite, by which a zero is multiplied.
+    exponents = exponents.clamp(-252, 252)
+    half = torch.div(exponents, 2, rounding_mode="floor")
+    for part in (half, exponents - half):
+        mantissas = mantissas * torch.pow(2.0, part.float())
+    return mantissas
 
 
 def _cumprod(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     dtype = dtype or (x.dtype if x.is_floating_point() else torch.int64)
     if dtype == torch.bool:
         return NotImplemented  # The CPU refuses it.
-    # Products of integers wrap, in any order, as those of `prod` do.
-    wide = torch.float32 if dtype.is_floating_point else dtype
-    return (
-        _scan(x.to(wide), dim, torch.mul)
-        .to(dtype)
-        .clone(memory_format=torch.contiguous_format)
-    )
+    if dtype.is_floating_point:
+        result = _scan_products(x.float(), dim)
+    else:
+        # Products of integers wrap, in any order, as those of `prod` do.
+        result = _scan(x.to(dtype), dim, torch.mul)
+    return result.to(dtype).clone(memory_format=torch.contiguous_format)
 
 
 def _logcumsumexp(x: Tensor, dim: int) -> Tensor:
