@@ -266,3 +266,16 @@ def test_gradients_of_gathers():
         return x.grad
 
     assert_same(native(differentiate, start, index), differentiate(start, index))
+
+
+def test_index_fill_with_another_dtype():
+    index = torch.tensor([0, -1])
+    for dtype in (F16, F32, I64, torch.uint8, torch.bool):
+        x = small(3, 5).to(dtype)
+        for value in (torch.tensor(True), torch.tensor(3, dtype=torch.uint8)):
+            check_exact(torch.index_fill, x, 1, index, value)
+            check_compiled(torch.index_fill, x, 1, index, value)
+    # The CPU says whether a number fits.
+    x, value = torch.arange(3).to("spyre"), torch.tensor(2.5).to("spyre")
+    filled = torch.compile(torch.index_fill, backend="spyre")
+    assert filled(x, 0, index.to("spyre"), value).tolist() == [2, 1, 2]

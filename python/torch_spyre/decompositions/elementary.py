@@ -305,6 +305,11 @@ def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
 
 def _index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """``aten.index_fill``: negative indices count from the end; index_copy has none."""
+    if isinstance(value, Tensor):
+        is_any = x.is_floating_point() or x.dtype == torch.bool
+        if not is_any and torch.promote_types(x.dtype, value.dtype) != x.dtype:
+            return NotImplemented  # The CPU says which numbers fit.
+        value = value.to(x.dtype)
     size = x.shape[dim] if x.dim() else 1
     index = torch.where(index < 0, index + size, index)
     return torch._refs.index_fill(x, dim, index, value)
