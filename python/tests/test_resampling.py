@@ -243,6 +243,20 @@ def test_segment_reduce(reduction, initial):
         near(native(slopes, x, lengths)[0], slopes(x, lengths)[0], 18)
 
 
+def test_largest_along_an_axis_from_the_end():
+    x, lengths = torch.randn(2, 6), torch.tensor([[1, 2, 3], [0, 4, 2]])
+
+    def reduce(x, lengths):
+        return torch.segment_reduce(x, "amax", lengths=lengths, axis=-1, initial=1)
+
+    for run in (reduce, compiled(reduce)):
+        near(native(run, x, lengths), reduce(x, lengths), 20)
+        slopes = native(
+            lambda x, n, run=run: gradients(lambda t: run(t, n), x), x, lengths
+        )
+        near(slopes[0], gradients(lambda t: reduce(t, lengths), x)[0])
+
+
 @pytest.mark.parametrize("reduction", ["sum", "mean", "max", "min", "prod"])
 def test_segments_of_a_part(reduction):
     """What is before the first offset, and behind the last one, is in none."""

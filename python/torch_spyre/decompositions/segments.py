@@ -228,6 +228,8 @@ def segment_reduce(
     lengths = _lengths_of(lengths, offsets)
     if lengths is None or indices is not None:
         return NotImplemented
+    axis %= data.dim()
+    reduce = reduce.removeprefix("a")  # amax and amin are max and min.
     size, count = data.shape[axis], lengths.shape[-1]
     segment = _along(_segment_of_each(lengths, offsets, size), data.shape, axis)
     shape = [*data.shape[:axis], count + 1, *data.shape[axis + 1 :]]
@@ -259,6 +261,8 @@ def segment_reduce_backward(
     lengths = _lengths_of(lengths, offsets)
     if lengths is None:
         return NotImplemented
+    axis %= data.dim()
+    reduce = reduce.removeprefix("a")
     size = data.shape[axis]
     numbers = _segment_of_each(lengths, offsets, size)
     count = lengths.shape[-1]
