@@ -174,6 +174,20 @@ def test_medians(shape, dim, dtype):
     check_exact(torch.nanmedian, x)
 
 
+@pytest.mark.parametrize("dtype", [F16, F32, torch.int32, torch.int16, *DTYPES[-3:]])
+def test_medians_of_nothing(dtype):
+    """No number, which integers do not have."""
+    nothing = torch.zeros(2, 0, dtype=dtype)
+    for function in (torch.median, torch.nanmedian):
+        expected = function(nothing)
+        for call in (function, torch.compile(function, backend="spyre")):
+            actual = call(nothing.to("spyre")).cpu()
+            if dtype == F16:  # Has infinity in its place.
+                assert actual.isinf()
+            else:
+                assert_same(actual, expected)
+
+
 def test_medians_of_nan():
     x = torch.randn(6, 11)
     x[2, 3], x[2, 5], x[4] = math.nan, math.nan, math.nan

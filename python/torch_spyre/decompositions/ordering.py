@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 aten = torch.ops.aten
 
@@ -226,7 +227,8 @@ def _median_along(
 def _median_of_all(ignores_nan: bool) -> Callable:
     def median(x: Tensor) -> Tensor:
         if x.numel() == 0:
-            value = math.nan if x.is_floating_point() else torch.iinfo(x.dtype).min
+            with _disable_current_modes():
+                value = torch.tensor(math.nan, device="cpu").to(x.dtype).item()
             return torch.full((), value, dtype=x.dtype, device=x.device)
         return _median_along(x.reshape(-1), 0, False, ignores_nan)[0]
 
