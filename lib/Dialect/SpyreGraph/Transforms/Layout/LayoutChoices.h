@@ -66,6 +66,17 @@ struct OpInfo {
       return -1;
     return llvm::find(kinds, utils::IteratorType::reduction) - kinds.begin();
   }
+  /// Whether there are several results of what a loop goes over: a loop that is
+  /// not parallel counts them, and no operand has it.
+  bool countsResults() const {
+    for (unsigned dim = 0; dim < kinds.size(); ++dim) {
+      auto hasDim = [dim](AffineMap map) { return map.isFunctionOfDim(dim); };
+      if (kinds[dim] == utils::IteratorType::reduction && hasDim(maps.back()) &&
+          llvm::none_of(ArrayRef(maps).drop_back(), hasDim))
+        return true;
+    }
+    return false;
+  }
 
   SpyreOpInterface op;
   SmallVector<int64_t> extents;

@@ -173,7 +173,7 @@ int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
 static int64_t getNumCores(const OpInfo &info, const LayoutChoice &choice,
                            int64_t numCores) {
   int64_t parts = 1;
-  if (info.getSortedDim() < 0 && !isa<TopKOp>(info.op))
+  if (info.getSortedDim() < 0 && !info.countsResults())
     return numCores;
   for (auto [dim, extent] : llvm::enumerate(info.extents))
     if (info.kinds[dim] == utils::IteratorType::parallel)
