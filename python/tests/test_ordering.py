@@ -98,7 +98,7 @@ def test_topk(size, k, dtype):
 @pytest.mark.parametrize("dtype", [F16, F32, I64, torch.uint8])
 @pytest.mark.parametrize(
     ("shape", "dim", "k"),
-    [((1024,), 0, 8), ((1500, 3), 0, 50), ((1, 40000), 1, 100), ((1030,), 0, 1030)],
+    [((2048,), 0, 8), ((1500, 3), 0, 50), ((1, 40000), 1, 100), ((1030,), 0, 1030)],
 )
 def test_the_largest_of_parts(shape, dim, k, dtype):
     x = draw(shape, dtype)

@@ -21,10 +21,11 @@ aten = torch.ops.aten
 #: Elements that the ATen table sorts at once, and that a part has.
 MOST_SORTED = 1 << 14
 _PART = MOST_SORTED // 2
-#: Of so many largest each is found in a pass of its own over all elements; more, and
-#: of at least so many elements, are the first of sorted parts (by predicted times, 3.4
-#: instead of 3.7 us for 8 of 1,024, 33 instead of 630 for 50 of 32,000).
-_MOST_PASSES, _LEAST_PARTED = 4, 1024
+#: Of so many largest each is found in a pass of its own over all elements, and more if
+#: passes touch fewer than so many elements. Others are the first of sorted parts (by
+#: predicted times, 3.6 instead of 7.0 us for 8 of 2,048, 33 instead of 630 for 50 of
+#: 32,000; but 11 instead of 8.0 for 8 of each of 32 rows of 1,024).
+_MOST_PASSES, _MOST_TOUCHED = 4, 1 << 14
 #: Elements that such a part has at the least.
 _LEAST_PART = 256
 #: Boundaries times values up to which all are compared with all.
@@ -135,7 +136,7 @@ def topk(
     size = x.shape[dim]
     if isinstance(size, int) and isinstance(k, int) and k > _MOST_PASSES:
         part = _part_for(size, k)
-        if size >= _LEAST_PARTED and 2 * part <= size:
+        if size * k >= _MOST_TOUCHED and 2 * part <= size:
             found = _first_of_parts(x.movedim(dim, -1), k, part, largest)
             return tuple(_compact(result.movedim(-1, dim)) for result in found)
     if size <= MOST_SORTED:
