@@ -83,13 +83,11 @@ bool StructuredLoop::runPairs(const Core &core, const Nest &nest) const {
   const int64_t distance = hasRows ? keys.sizes[sideLoop + 1] : 1;
   for (int d = sideLoop + 2; d < numLoops; ++d)
     columns *= keys.sizes[d];
-  // makeNest() has checked that a mirrored place is inside.
   const bool isMirrored =
       hasRows && !isLoop(inputs[1].map[size_t(sideLoop) + 1], sideLoop + 1);
   if (isMirrored &&
       inputs[1].map[size_t(sideLoop) + 1].constant != distance - 1)
     return false;
-  // The operand of partners begins at the last place of a block.
   kernels().comparePairs(keys.i64(), reinterpret_cast<int64_t *>(nest.base[3]),
                          size_t(numBlocks), size_t(distance), size_t(columns),
                          isMirrored);

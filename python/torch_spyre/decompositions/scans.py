@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 aten = torch.ops.aten
 
@@ -22,6 +21,8 @@ _FEW = 32
 
 
 def _cumsum(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    from torch.fx.experimental.symbolic_shapes import guard_or_false
+
     size = x.shape[dim] if x.dim() else 1
     if not guard_or_false(size > _LONGEST):
         return NotImplemented
