@@ -2,6 +2,7 @@
 """Environment variables: one table for C++, Python and the documentation."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -147,3 +148,13 @@ def test_nothing_reads_the_environment_by_itself():
     # And defaults of the card's own libraries are set there.
     quiet = "python/torch_spyre/_registration.py"
     assert sorted(found) == ["lib/Support/Environment.cpp", options, quiet, testing]
+
+
+def test_import_torch_loads_no_more_than_it_needs():
+    """Symbols of sizes and Dynamo take longer to import than all of the device."""
+    late = ("sympy", "torch.fx.experimental.symbolic_shapes", "torch._dynamo")
+    code = f"import sys, torch; print([m for m in {late} if m in sys.modules])"
+    # A process of its own: those of run_python() are copies of one with more.
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
