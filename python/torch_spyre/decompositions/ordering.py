@@ -53,6 +53,14 @@ def _last(x: Tensor, descending: bool) -> Tensor:
     return torch.full((), value, dtype=x.dtype, device=x.device)
 
 
+def _in_parts(x: Tensor, part: int, descending: bool) -> Tensor:
+    """The last dimension in parts of so many; what fills the last one comes after all
+    elements.
+    """
+    filling = _last(x, descending).expand(*x.shape[:-1], -x.shape[-1] % part)
+    return torch.cat([x, filling], -1).unflatten(-1, (-1, part))
+
+
 def _sort_pairs(
     keys: Tensor, places: Tensor, descending: bool
 ) -> tuple[Tensor, Tensor]:
@@ -71,10 +79,8 @@ def _sort_parts(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
     from the second on: as many rounds as parts bring all into order.
     """
     rows, size = x.shape
-    parts = -(-size // _PART)
-    beyond = parts * _PART - size
-    filling = _last(x, descending).expand(rows, beyond)
-    keys = torch.cat([x, filling], 1).view(rows, parts, _PART)
+    keys = _in_parts(x, _PART, descending)
+    parts = keys.shape[1]
     places = torch.arange(parts * _PART, device=x.device).view(1, parts, _PART)
     keys, places = _sort_pairs(keys, places.expand(keys.shape), descending)
     for number in range(parts):
@@ -154,10 +160,8 @@ def _first_of_parts(
     x: Tensor, k: int, part: int, descending: bool
 ) -> tuple[Tensor, Tensor]:
     """The first k of the last dimension in order, from the first k of its parts."""
-    size = x.shape[-1]
-    count = -(-size // part)
-    filling = _last(x, descending).expand(*x.shape[:-1], count * part - size)
-    parts = torch.cat([x, filling], -1).unflatten(-1, (count, part))
+    parts = _in_parts(x, part, descending)
+    count = parts.shape[-2]
     values, places = _first_sorted(parts, k, descending)
     starts = torch.arange(0, count * part, part, device=x.device)
     values, places = values.flatten(-2), (places + starts[:, None]).flatten(-2)

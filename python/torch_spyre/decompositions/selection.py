@@ -28,17 +28,12 @@ aten = torch.ops.aten
 _MOST = 1 << 20
 
 
-def running_count(flags: Tensor) -> Tensor:
-    """How many of ``flags``, ``[N]``, are set up to each one; int64."""
-    return flags.cumsum(0)
-
-
 def _to_front(values: Tensor, flags: Tensor) -> tuple[Tensor, Tensor]:
     """``values``, ``[N]``, where flags are set, then anything; how many there are."""
     size = values.numel()
     if size == 0:
         return values.clone(), torch.zeros((), dtype=torch.int64, device=values.device)
-    count = running_count(flags)
+    count = flags.cumsum(0)
     # What is not selected goes behind all.
     place = torch.where(flags, count - 1, size)
     room = torch.zeros(size + 1, dtype=values.dtype, device=values.device)
@@ -89,7 +84,7 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if x.numel() == 0:
         return x.clone()
     flags = mask.reshape(-1)
-    place = running_count(flags) - 1
+    place = flags.cumsum(0) - 1
     if source.numel() == 0:
         # Any element that is asked for is outside of it.
         source, place = source.new_zeros(1), place + 1
@@ -110,7 +105,7 @@ def repeat_numbers(repeats: Tensor, size: int) -> Tensor:
 
 def _number_runs(starts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Of flags that start runs: each element's run, the runs' ends, their number."""
-    run = running_count(starts) - 1
+    run = starts.cumsum(0) - 1
     size = starts.numel()
     places = torch.arange(size, device=starts.device)
     ends = torch.zeros(size, dtype=torch.int64, device=starts.device)

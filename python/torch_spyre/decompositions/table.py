@@ -8,7 +8,6 @@ bits.
 from __future__ import annotations
 
 import functools
-from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -192,8 +191,12 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
         **fused.foreach_decompositions(),
     }
     lacking = {op: fn for op, fn in table.items() if str(op) not in own}
-    beside = (attention.BESIDE_ROWS, elementary.BESIDE_ROWS, _BEFORE_ROWS)
-    found = dict(ChainMap(*beside, lacking))
+    found = {
+        **lacking,
+        **attention.BESIDE_ROWS,
+        **elementary.BESIDE_ROWS,
+        **_BEFORE_ROWS,
+    }
     return {op: as_inferred(op, fn) for op, fn in found.items()}
 
 

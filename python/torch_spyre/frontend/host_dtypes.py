@@ -32,7 +32,7 @@ def check_results(gm: GraphModule, kind: str) -> None:
     """Raises UnsupportedDtypeError for a result on the device that it cannot hold."""
     for node in returned_to_user(gm, kind):
         value = node.meta.get("val") if isinstance(node, Node) else None
-        if _is_lacking(value):
+        if is_lacking(value):
             with unset_fake_temporarily():
                 torch.empty((), dtype=value.dtype, device=value.device)
 
@@ -76,7 +76,8 @@ class CpuStep:
         return self.node.target(*args, **kwargs)
 
 
-def _is_lacking(value: Any) -> bool:
+def is_lacking(value: Any) -> bool:
+    """Whether a value is a tensor of the device, or a fake one, that it cannot hold."""
     # All values of all graphs are asked: the dtype is what few of them have.
     is_tensor = isinstance(value, torch.Tensor)
     return is_tensor and value.dtype in _LACKING and is_spyre(value)
@@ -84,8 +85,8 @@ def _is_lacking(value: Any) -> bool:
 
 def _has_lacking(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
-        return _is_lacking(value)
-    return any(map(_is_lacking, tree_leaves(value)))
+        return is_lacking(value)
+    return any(map(is_lacking, tree_leaves(value)))
 
 
 def _on_cpu(value: Any) -> Any:

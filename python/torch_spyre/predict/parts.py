@@ -16,11 +16,11 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
-from torch_spyre.device.devices import UNSUPPORTED_DTYPES
 from torch_spyre.device.patches import layout_of_linear_weight
 from torch_spyre.frontend import host_numbers
 from torch_spyre.frontend.eager_steps import EagerStep
 from torch_spyre.frontend.graph import CompiledFunction
+from torch_spyre.frontend.host_dtypes import is_lacking
 from torch_spyre.frontend.importer import (
     InputKind,
     StorageSpec,
@@ -70,9 +70,7 @@ class _Bound:
     @staticmethod
     def if_on_card(tensor: torch.Tensor) -> _Bound | None:
         """None for float64 and complex values of a graph, which stay on the host."""
-        is_ours = tensor.device.type == "spyre"
-        is_lacking = is_ours and tensor.dtype in UNSUPPORTED_DTYPES
-        return None if is_lacking else _Bound.of(tensor)
+        return None if is_lacking(tensor) else _Bound.of(tensor)
 
     @staticmethod
     def of(tensor: torch.Tensor) -> _Bound:
