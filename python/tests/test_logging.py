@@ -282,3 +282,16 @@ def test_runtime_is_heard_when_it_is_asked_for(caplog):
     assert len(messages) == 1
     assert messages[0].startswith("spyre:0 stream 0: launch of ")
     assert messages[0].endswith(" with 2 arguments")
+
+
+@pytest.mark.parametrize("varies", [False, True])
+def test_warnings_of_the_compiler(listen, varies):
+    x = torch.rand(4096, 64).half().to("spyre")
+    if varies:
+        torch._dynamo.mark_dynamic(x, 0, min=64, max=8192)
+    largest = torch.compile(
+        lambda t: t.argmax(0), backend="spyre", options={"mode": "reference"}
+    )
+    with listen(logging.getLogger("spyre.inductor"), "WARNING") as records:
+        largest(x)
+    assert sum("stays whole" in record.getMessage() for record in records) == 1

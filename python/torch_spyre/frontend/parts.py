@@ -469,24 +469,39 @@ class CompiledStep:
     ) -> Importer:
         """An importer of all nodes, where some inputs have grown already."""
         importer = self._start_import(kind, growing)
-        numbers = {g.node: number for number, g in growing.items()}
-        for node in self.nodes:
-            if node not in numbers:
-                self._import(importer, node)
-                continue
-            number = numbers[node]
-            argument = importer.argument(kind.owner[number])
-            growth.add_to(importer, growing[number], argument, self.metas)
+        self._import_nodes(
+            importer,
+            {
+                g.node: (g, importer.argument(kind.owner[number]))
+                for number, g in growing.items()
+            },
+        )
         return importer
+
+    def _import_nodes(
+        self,
+        importer: Importer,
+        growing: Mapping[Node, tuple[growth.Growth, int]],
+    ) -> None:
+        """Imports all nodes; those that are ``growing`` append to an argument."""
+        for node in self.nodes:
+            if node in growing:
+                growth.add_to(importer, *growing[node], self.metas)
+            else:
+                self._import(importer, node)
 
     def _import(self, importer: Importer, node: Node) -> None:
         for source in node.all_input_nodes:
             if is_number(self.metas[source]):
-                importer.values[source] = Constant(self.metas[source])
+                number = importer.number_of(self.metas[source])
+                importer.values[source] = Constant(number)
         check_node(node, self.metas)
         importer.add_node(node, self.metas[node])
 
-    def _compile(self, importer: Importer, kind: InputKind) -> CompiledPart:
+    def _load_or_compile(
+        self, importer: Importer
+    ) -> tuple[list[Any], Any, dump.PartDump | None]:
+        """How each result is made, the program, and what of it is dumped."""
         results = importer.builder.set_outputs(
             [importer.values[n] for n in self.outputs]
         )
@@ -496,6 +511,10 @@ class CompiledStep:
             options["dump_dir"] = str(kept.folder)
         with cache.counted():
             graph = cache.load_or_compile(importer.builder, options)
+        return list(results), graph, kept
+
+    def _report(self, graph: Any, kept: dump.PartDump | None) -> None:
+        """Tells logs, traces, listings and the dump of a program that will be used."""
         for text in graph.warnings:
             _log.warning("%s", text)
         hints.log_applied(self.nodes, self.options)
@@ -503,6 +522,10 @@ class CompiledStep:
         listing.offer(self.name, graph)
         if kept is not None:
             kept.save_program(graph)
+
+    def _compile(self, importer: Importer, kind: InputKind) -> CompiledPart:
+        results, graph, kept = self._load_or_compile(importer)
+        self._report(graph, kept)
         # Where sizes vary from the second call on, this is the first one.
         found = growth.find(self.nodes, self.inputs, self.outputs, self.metas)
         roots = [results[self.outputs.index(g.output)].root for g in found]
@@ -510,7 +533,7 @@ class CompiledStep:
             (root, g.dim) for root, g in zip(roots, found, strict=True) if root >= 0
         ]
         part = CompiledPart(
-            self.name, graph, kind.first, list(results), dump=kept, grown=grown
+            self.name, graph, kind.first, results, dump=kept, grown=grown
         )
         remember(part)
         return part

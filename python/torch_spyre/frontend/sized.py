@@ -18,13 +18,10 @@ from torch.fx import Node
 
 from torch_spyre import _C, extensions
 from torch_spyre.frontend import (
-    cache,
     dump,
     growth,
     hints,
     host_numbers,
-    listing,
-    trace,
 )
 from torch_spyre.frontend.bindings import Binding
 from torch_spyre.frontend.homes import (
@@ -37,7 +34,6 @@ from torch_spyre.frontend.homes import (
     straddle_of,
 )
 from torch_spyre.frontend.importer import (
-    Constant,
     Importer,
     InputKind,
     StorageSpec,
@@ -49,10 +45,8 @@ from torch_spyre.frontend.parts import (
     CompiledPart,
     CompiledStep,
     compiling,
-    is_number,
     remember,
 )
-from torch_spyre.frontend.refused_numbers import check_node
 from torch_spyre.frontend.size_classes import SizeClass, agree, at
 from torch_spyre.frontend.symbols import Symbols
 
@@ -397,15 +391,57 @@ class SizedStep(CompiledStep):
         actual_sizes: tuple[int, ...],
         growths: _Growths,
     ) -> Any:
-        growing, row_by_row = growths.growing, growths.row_by_row
-        storage_of = {g.node: number for number, g in growing.items()}
-        traced = [self.metas[node] for node in self.inputs]
+        growing = growths.growing
         rooms = growth.rooms_of(
-            inputs, kind, traced, growing, row_by_row, self.metas, binding
+            inputs,
+            kind,
+            [self.metas[node] for node in self.inputs],
+            growing,
+            growths.row_by_row,
+            self.metas,
+            binding,
         )
-        sizes = binding.of(actual_sizes)
-        assert sizes is not None
         importer = SizedImporter(binding)
+        specs = self._add_inputs(importer, inputs, kind, actual_sizes, growths, rooms)
+        self._import_nodes(
+            importer,
+            {g.node: (g, importer.argument(number)) for number, g in growing.items()},
+        )
+        results, graph, kept = self._load_or_compile(importer)
+        # What grows has room for all sizes, and so one program.
+        grows = growing or growths.fresh or rooms
+        if not grows and graph.sizes_apart and binding.keep_apart(*graph.sizes_apart):
+            return self._make_program(inputs, kind, binding, actual_sizes, growths)
+        self._report(graph, kept)
+        remember(CompiledPart(self.name, graph, kind.first, results, dump=kept))
+        return _C.SizedProgram(
+            graph,
+            specs,
+            results,
+            growing=[(number, g.dim) for number, g in growing.items()],
+            grown=[
+                (results[self.outputs.index(g.output)].root, g.dim)
+                for g, _ in growths.fresh
+            ],
+            fresh=[
+                (number, g.dim) for g, number in growths.fresh if number is not None
+            ],
+            roomy=[number for number in rooms if number not in growing],
+        )
+
+    def _add_inputs(
+        self,
+        importer: SizedImporter,
+        inputs: list[Any],
+        kind: InputKind,
+        actual_sizes: tuple[int, ...],
+        growths: _Growths,
+        rooms: Mapping[int, Any],
+    ) -> list[tuple[Any, ...]]:
+        """Adds the inputs to the importer; returns how _C.SizedProgram expects them."""
+        growing, row_by_row = growths.growing, growths.row_by_row
+        sizes = importer.binding.of(actual_sizes)
+        assert sizes is not None
         arguments = [
             importer.add_storage(
                 number,
@@ -418,13 +454,15 @@ class SizedStep(CompiledStep):
             )
             for number, first in enumerate(kind.first)
         ]
-        specs = []
         moves: dict[int, int] = {}
         if self._may_move():
-            offsets = [importer.spec_of(meta).offset for meta in traced]
+            offsets = [
+                importer.spec_of(self.metas[node]).offset for node in self.inputs
+            ]
             moves = moves_of(inputs, kind.owner, offsets)
         for number in {*growing, *rooms}:
             moves.pop(number, None)
+        specs = []
         for node, actual, owner in zip(
             self.inputs, kind.specs, kind.owner, strict=True
         ):
@@ -438,50 +476,7 @@ class SizedStep(CompiledStep):
             importer.add_input(node, arguments[owner], spec, self.metas[node])
             if host_numbers.is_host_number(self.metas[node]):
                 importer.numbers.add(node)
-        for node in self.nodes:
-            for source in node.all_input_nodes:
-                if is_number(self.metas[source]):
-                    importer.values[source] = Constant(
-                        importer.number_of(self.metas[source])
-                    )
-            number = storage_of.get(node)
-            if number is not None:
-                growth.add_to(importer, growing[number], arguments[number], self.metas)
-            else:
-                check_node(node, self.metas)
-                importer.add_node(node, self.metas[node])
-        results = importer.builder.set_outputs(
-            [importer.values[n] for n in self.outputs]
-        )
-        kept = dump.begin(self.name, self.nodes)
-        options = dict(self.options)
-        if kept is not None:
-            options["dump_dir"] = str(kept.folder)
-        with cache.counted():
-            graph = cache.load_or_compile(importer.builder, options)
-        # What grows has room for all sizes, and so one program.
-        grows = growing or growths.fresh or rooms
-        if not grows and graph.sizes_apart and binding.keep_apart(*graph.sizes_apart):
-            return self._make_program(inputs, kind, binding, actual_sizes, growths)
-        trace.write_artifacts(self.name, graph, self.nodes, self.compile_id)
-        listing.offer(self.name, graph)
-        if kept is not None:
-            kept.save_program(graph)
-        remember(CompiledPart(self.name, graph, kind.first, list(results), dump=kept))
-        return _C.SizedProgram(
-            graph,
-            specs,
-            list(results),
-            growing=[(number, g.dim) for number, g in growing.items()],
-            grown=[
-                (results[self.outputs.index(g.output)].root, g.dim)
-                for g, _ in growths.fresh
-            ],
-            fresh=[
-                (number, g.dim) for g, number in growths.fresh if number is not None
-            ],
-            roomy=[number for number in rooms if number not in growing],
-        )
+        return specs
 
     def _growths_of_call(
         self,
