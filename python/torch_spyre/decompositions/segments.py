@@ -190,10 +190,20 @@ _REDUCTIONS = {
 }
 
 
-def _lengths_of(lengths: Tensor | None, offsets: Tensor | None) -> Tensor | None:
+def _normalize(
+    data: Tensor,
+    reduce: str,
+    lengths: Tensor | None,
+    offsets: Tensor | None,
+    axis: int,
+) -> tuple[str, Tensor | None, int]:
+    """The reduction, as ``_REDUCTIONS`` names it; lengths, if there are segments; and
+    the axis, from the front.
+    """
     if offsets is not None:
-        return offsets[..., 1:] - offsets[..., :-1]
-    return lengths
+        lengths = offsets[..., 1:] - offsets[..., :-1]
+    # amax and amin are max and min.
+    return reduce.removeprefix("a"), lengths, axis % data.dim()
 
 
 def _segment_of_each(lengths: Tensor, offsets: Tensor | None, size: int) -> Tensor:
@@ -209,9 +219,8 @@ def _segment_of_each(lengths: Tensor, offsets: Tensor | None, size: int) -> Tens
 
 
 def _along(index: Tensor, shape: Any, axis: int) -> Tensor:
-    """An index of the first dimensions up to ``axis``, for all that is behind it."""
-    rest = len(shape) - axis - 1
-    return index.view(*index.shape, *[1] * rest).expand(shape)
+    """What there is for the dimensions up to ``axis``, for all that is behind it."""
+    return index.view(*index.shape, *[1] * (len(shape) - axis - 1)).expand(shape)
 
 
 def segment_reduce(
@@ -225,11 +234,9 @@ def segment_reduce(
     initial: Any = None,
 ) -> Tensor:
     """``aten.segment_reduce``; what is before or behind all segments is in none."""
-    lengths = _lengths_of(lengths, offsets)
+    reduce, lengths, axis = _normalize(data, reduce, lengths, offsets, axis)
     if lengths is None or indices is not None:
         return NotImplemented
-    axis %= data.dim()
-    reduce = reduce.removeprefix("a")  # amax and amin are max and min.
     size, count = data.shape[axis], lengths.shape[-1]
     segment = _along(_segment_of_each(lengths, offsets, size), data.shape, axis)
     shape = [*data.shape[:axis], count + 1, *data.shape[axis + 1 :]]
@@ -240,7 +247,7 @@ def segment_reduce(
     result = room.scatter_reduce(axis, segment, wide, name)
     result = result.narrow(axis, 0, count)
     if reduce == "mean":
-        sizes = lengths.view(*lengths.shape, *[1] * (data.dim() - axis - 1))
+        sizes = _along(lengths, result.shape, axis)
         result = result / sizes.clamp(min=1)
         if initial is None:
             result = torch.where(sizes == 0, math.nan, result)
@@ -258,11 +265,9 @@ def segment_reduce_backward(
     initial: Any = None,
 ) -> Tensor:
     """``aten._segment_reduce_backward``."""
-    lengths = _lengths_of(lengths, offsets)
+    reduce, lengths, axis = _normalize(data, reduce, lengths, offsets, axis)
     if lengths is None:
         return NotImplemented
-    axis %= data.dim()
-    reduce = reduce.removeprefix("a")
     size = data.shape[axis]
     numbers = _segment_of_each(lengths, offsets, size)
     count = lengths.shape[-1]
@@ -271,9 +276,7 @@ def segment_reduce_backward(
     own = gradient.float().gather(axis, segment)
     values, wide = output.float().gather(axis, segment), data.float()
     if reduce == "mean":
-        rest = data.dim() - axis - 1
-        sizes = lengths.view(*lengths.shape, *[1] * rest).expand(gradient.shape)
-        own = own / sizes.gather(axis, segment)
+        own = own / _along(lengths, gradient.shape, axis).gather(axis, segment)
     elif reduce in ("max", "min"):
         # Equal extrema share the gradient.
         equal = (wide == values) | (values.isnan() & wide.isnan())
