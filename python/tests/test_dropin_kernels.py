@@ -239,9 +239,8 @@ def test_conversions():
     assert_exact(run("narrow", [own], x, narrow), x.half().cpu())
 
 
-@pytest.mark.usefixtures("both_forms")
-def test_a_pool():
-    """Intermediates in device memory, which a run allocates unless it is given."""
+def chain_through_the_pool():
+    """``CHAIN`` with its intermediate in device memory, behind which arguments lie."""
     chain = [
         spec("exp", SPACE, rows(0, 64, 128), rows(3, 64, 128, (m, n), True)),
         spec(
@@ -259,11 +258,39 @@ def test_a_pool():
                 own.allocation, own.arg_index = {"pool": 1024}, -1
             else:
                 own.allocation = {"hbm": start + SEGMENT_OFFSETS[1]}
+    return chain
+
+
+@pytest.mark.usefixtures("both_forms")
+def test_a_pool():
+    """Intermediates in device memory, which a run allocates unless it is given."""
+    chain = chain_through_the_pool()
     x, y = values((64, 128), H).to("spyre"), values((64, 128), H, seed=1).to("spyre")
     pool = torch.empty(1 << 16, dtype=torch.uint8, device="spyre")
     for front in ((), (pool,)):
         result = run("pool", chain, *front, x, y, torch.empty_like(x))
         assert_exact(result, (x.exp() * y).cpu())
+
+
+def test_addresses_beside_a_pool(tmp_path):
+    """Where a parameter is the pool, numbers have arguments from segment 1 on."""
+    chain = chain_through_the_pool()
+    generate_bundle("mixed", tmp_path, chain, symbolic_args=True)
+    bundle = tmp_path / "bundle.mlir"
+    parameter = "%arg_1_base_addr: !sdscbundle.input_arg<index>, "
+    extracted = (
+        "sdscbundle.input_arg_extract value from %arg_1_base_addr "
+        ": !sdscbundle.input_arg<index> -> index"
+    )
+    text = bundle.read_text()
+    assert text.count(parameter) == text.count(extracted) == 1
+    constant = f"arith.constant {SEGMENT_OFFSETS[2]} : index"
+    text = text.replace(parameter, "").replace(extracted, constant)
+    bundle.write_text(text)
+    x, y = values((64, 128), H).to("spyre"), values((64, 128), H, seed=1).to("spyre")
+    out = torch.empty_like(x)
+    _C.load_bundles(str(tmp_path)).run([x, y, out], [])
+    assert_exact(out.cpu(), (x.exp() * y).cpu())
 
 
 def tiled(rows_per_tile, columns_per_tile):

@@ -204,19 +204,14 @@ static py::dict toDict(const Files &files) {
   return result;
 }
 
-static std::shared_ptr<BoundGraph> loadBundle(const std::string &folder,
-                                              bool hasPool) {
-  BundleOptions options;
-  options.hasPool = hasPool;
-  return std::make_shared<BoundGraph>(loadBundles(folder, options),
+static std::shared_ptr<BoundGraph> loadBundle(const std::string &folder) {
+  return std::make_shared<BoundGraph>(loadBundles(folder, BundleOptions()),
                                       BoundGraph::Match::DeviceLayout);
 }
 
 /// Bundles do not say which dimensions of arguments grow together.
-static Files writeCode(const std::string &folder, bool hasPool) {
-  BundleOptions options;
-  options.hasPool = hasPool;
-  CompiledGraph graph = loadBundles(folder, options);
+static Files writeCode(const std::string &folder) {
+  CompiledGraph graph = loadBundles(folder, BundleOptions());
   runtime::TileGroups groups;
   for (const runtime::ArgumentInfo &argument : graph.program->arguments())
     groups.emplace_back(argument.shape.size(), -1);
@@ -238,17 +233,15 @@ void initBundleBindings(py::module &m) {
       py::arg("folder"),
       "What the bundles in a folder become when they are read and written.");
   m.def("load_bundles", &loadBundle, py::arg("folder"),
-        py::arg("has_pool") = false, py::call_guard<py::gil_scoped_release>(),
+        py::call_guard<py::gil_scoped_release>(),
         "The program of the SuperDSC bundles in a folder. All its arguments "
-        "are inputs of run(), those that it writes too. Without manifest.json "
-        "segment i is argument i, behind segment 0 if that is a pool; device "
-        "sizes and formats have to agree, host shapes are not known.");
+        "are inputs of run(), those that it writes too. Without manifest.json, "
+        "and unless a bundle says it, segment i is argument i; device sizes "
+        "and formats have to agree, host shapes are not known.");
   m.def(
       "write_spyrecode",
-      [](const std::string &folder, bool hasPool) {
-        return toDict(writeCode(folder, hasPool));
-      },
-      py::arg("folder"), py::arg("has_pool") = false,
+      [](const std::string &folder) { return toDict(writeCode(folder)); },
+      py::arg("folder"),
       "Files of SpyreCode that do what the bundles in a folder do.");
 }
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,25 +24,16 @@ class SpyreSDSCKernelRunner:
         self.code_dir = Path(code_dir)
         self._job: _C.JobPlan | None = None
         self._graph: _C.CompiledGraph | None = None
-        self._has_pool = self._find_pool()
         code = self.code_dir / "spyreCodeDir"
         if not code.exists() and _C.read_environment("DUMP_SPYRE_CODE"):
-            files = _C.write_spyrecode(str(self.code_dir), self._has_pool)
+            files = _C.write_spyrecode(str(self.code_dir))
             code.mkdir()
             for file, content in files.items():
                 (code / file).write_bytes(content)
         if code.exists():
             self._job = _C.prepare_kernel(str(code))
         else:
-            self._graph = _C.load_bundles(str(self.code_dir), self._has_pool)
-
-    def _find_pool(self) -> bool:
-        """Whether the bundle has a pool of intermediates, beside the arguments."""
-        try:
-            text = (self.code_dir / "bundle.mlir").read_text()
-        except OSError:
-            return False
-        return re.search(r"%pool_base_addr\b|array<i64: -1\b", text) is not None
+            self._graph = _C.load_bundles(str(self.code_dir))
 
     def run(self, *tensors: torch.Tensor) -> None:
         """Queues a run on the current stream; the last tensors are written.
@@ -57,7 +47,7 @@ class SpyreSDSCKernelRunner:
             return
         assert self._graph is not None
         given = list(tensors)
-        if self._has_pool and len(given) == len(self._graph.inputs) + 1:
+        if self._graph.pool_bytes and len(given) == len(self._graph.inputs) + 1:
             del given[0]
         self._graph.run(given, [])
 

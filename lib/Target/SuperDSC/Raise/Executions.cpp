@@ -9,6 +9,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -62,11 +63,12 @@ SmallVector<int64_t> ExecutionCollector::getExtents(const Sdsc &sdsc,
   return extents;
 }
 
-FailureOr<Place> ExecutionCollector::findPlace(
-    const std::optional<std::vector<int64_t>> &segments,
-    const std::map<std::string, size_t> &sizeNumbers, const Step &step,
-    const Sdsc &sdsc, unsigned number, ArrayRef<Iteration> loops,
-    Location loc) {
+FailureOr<Place>
+ExecutionCollector::findPlace(ArrayRef<int64_t> segments,
+                              const std::map<std::string, size_t> &sizeNumbers,
+                              const Step &step, const Sdsc &sdsc,
+                              unsigned number, ArrayRef<Iteration> loops,
+                              Location loc) {
   const Tensor &tensor = sdsc.tensors[number];
   Place place;
   // An address that is a number stays where it is in every iteration.
@@ -141,24 +143,26 @@ FailureOr<Place> ExecutionCollector::findPlace(
   }
   int64_t segment = offset / kSegmentBytes;
   place.offset = offset % kSegmentBytes;
-  place.argument = options.hasPool ? segment - 1 : segment;
-  if (segments) {
-    if (segment >= static_cast<int64_t>(segments->size()))
-      return fail("lies in segment " + Twine(segment) + " of " +
-                  Twine(segments->size()));
-    place.argument = (*segments)[segment];
-  }
+  if (segment >= static_cast<int64_t>(segments.size()))
+    return fail("lies in segment " + Twine(segment) + " of " +
+                Twine(segments.size()));
+  place.argument = segments[segment];
   if (place.argument == kPoolSegment)
     place.kind = Place::Pool;
   return place;
 }
 
-std::optional<std::vector<int64_t>>
+std::vector<int64_t>
 ExecutionCollector::getSegments(const LoadedBundle &bundle,
-                                const ManifestBundle *said) {
+                                const ManifestBundle *said) const {
   if (said)
     return superdsc::getSegments(*said);
-  return bundle.bundle.segments;
+  if (bundle.bundle.segments)
+    return *bundle.bundle.segments;
+  bool hasPool = options.hasPool || bundle.bundle.hasPoolParameter;
+  int64_t first = hasPool ? kPoolSegment : 0;
+  auto numbers = llvm::seq(first, first + kNumSegments);
+  return {numbers.begin(), numbers.end()};
 }
 
 const std::map<std::string, const ManifestFile *> &
@@ -193,7 +197,7 @@ ExecutionCollector::getExecution(const LoadedBundle &bundle,
         << "' is known, but the toolchain cannot execute it";
     return failure();
   }
-  std::optional<std::vector<int64_t>> segments = getSegments(bundle, said);
+  std::vector<int64_t> segments = getSegments(bundle, said);
   std::map<std::string, size_t> sizeNumbers;
   for (auto [number, size] : llvm::enumerate(bundle.bundle.sizes))
     sizeNumbers.emplace(size.name, number);

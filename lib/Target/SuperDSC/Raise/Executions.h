@@ -93,13 +93,14 @@ private:
                                           const Step &step,
                                           mlir::ArrayRef<Iteration> loops);
   mlir::FailureOr<Place>
-  findPlace(const std::optional<std::vector<int64_t>> &segments,
+  findPlace(mlir::ArrayRef<int64_t> segments,
             const std::map<std::string, size_t> &sizeNumbers, const Step &step,
             const Sdsc &sdsc, unsigned tensor, mlir::ArrayRef<Iteration> loops,
             mlir::Location loc);
-  /// The argument of each segment of a bundle, if manifest or bundle say it.
-  static std::optional<std::vector<int64_t>>
-  getSegments(const LoadedBundle &bundle, const ManifestBundle *said);
+  /// The argument of each segment of a bundle, or kPoolSegment: arguments in
+  /// order behind a pool, if there is one, unless manifest or bundle say it.
+  std::vector<int64_t> getSegments(const LoadedBundle &bundle,
+                                   const ManifestBundle *said) const;
   mlir::SmallVector<int64_t> getExtents(const Sdsc &sdsc,
                                         const ManifestFile *said);
   const std::map<std::string, const ManifestFile *> &

@@ -7,7 +7,7 @@
 namespace spyre::superdsc {
 
 struct RaiseOptions {
-  /// Segment 0 is a pool. Only without a manifest, which says so.
+  /// Segment 0 is a pool. Only where neither a manifest nor a bundle says it.
   bool hasPool = false;
 };
 
