@@ -67,7 +67,6 @@ TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
     return "";
   if (plan->isEnumerated)
     return moveEnumerated(partitions, tile, isStore, ieee);
-  const KernelTable &table = kernels();
   Elem elem = plan->movedElem(partitions.front()->elem);
   ElementFormat format = elementFormat(elem, ieee);
   int64_t size = hostSize(elem);
@@ -76,30 +75,11 @@ TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
   return forEachPart(partitions, [&](const DistributedPart &part) {
     uint8_t *host = static_cast<uint8_t *>(tile) + part.position * size;
     auto rank = static_cast<unsigned>(part.rank);
-    if (isFloat(elem)) {
-      float *f = reinterpret_cast<float *>(host);
-      if (isStore)
-        table.storeFloat(format, part.first, part.memoryStrides, f,
-                         part.tileStrides, part.shape, rank);
-      else
-        table.loadFloat(format, f, part.tileStrides, part.first,
-                        part.memoryStrides, part.shape, rank);
-    } else if (isWide(elem)) {
-      int64_t *l = reinterpret_cast<int64_t *>(host);
-      if (isStore)
-        table.storeInt64(format, part.first, part.memoryStrides, l,
-                         part.tileStrides, part.shape, rank);
-      else
-        table.loadInt64(format, l, part.tileStrides, part.first,
-                        part.memoryStrides, part.shape, rank);
-    } else {
-      int32_t *v = reinterpret_cast<int32_t *>(host);
-      if (isStore)
-        table.storeInt32(format, part.first, part.memoryStrides, v,
-                         part.tileStrides, part.shape, rank);
-      else
-        table.loadInt32(format, v, part.tileStrides, part.first,
-                        part.memoryStrides, part.shape, rank);
-    }
+    if (isStore)
+      storeBox(elem, format, part.first, part.memoryStrides, host,
+               part.tileStrides, part.shape, rank);
+    else
+      loadBox(elem, format, host, part.tileStrides, part.first,
+              part.memoryStrides, part.shape, rank);
   });
 }

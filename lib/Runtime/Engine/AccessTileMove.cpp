@@ -219,7 +219,6 @@ std::vector<TileVal::IndexBytes> TileVal::indexRanges() const {
 }
 
 void TileVal::loadInside(void *tile, bool ieee) const {
-  const KernelTable &table = kernels();
   ElementFormat format = elementFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem), size = hostSize(view.elem);
   std::memset(tile, 0, size_t(numElements) * size);
@@ -227,42 +226,22 @@ void TileVal::loadInside(void *tile, bool ieee) const {
     int64_t byte = memory * memorySize;
     if (byte < view.limitLo || byte + memorySize > view.limitHi)
       return;
-    const uint8_t *src = view.base + byte;
     uint8_t *dst = static_cast<uint8_t *>(tile) + offset * size;
-    if (isFloat(view.elem))
-      table.loadFloat(format, reinterpret_cast<float *>(dst), nullptr, src,
-                      nullptr, nullptr, 0);
-    else if (isWide(view.elem))
-      table.loadInt64(format, reinterpret_cast<int64_t *>(dst), nullptr, src,
-                      nullptr, nullptr, 0);
-    else
-      table.loadInt32(format, reinterpret_cast<int32_t *>(dst), nullptr, src,
-                      nullptr, nullptr, 0);
+    loadBox(view.elem, format, dst, nullptr, view.base + byte, nullptr, nullptr,
+            0);
   });
 }
 
 void TileVal::storeInside(const void *tile, bool ieee) const {
-  const KernelTable &table = kernels();
   ElementFormat format = elementFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem), size = hostSize(view.elem);
   forEachElement([&](int64_t memory, int64_t offset) {
     int64_t byte = memory * memorySize;
     if (byte < view.limitLo || byte + memorySize > view.limitHi)
       return;
-    uint8_t *dst = view.base + byte;
     const uint8_t *src = static_cast<const uint8_t *>(tile) + offset * size;
-    if (isFloat(view.elem))
-      table.storeFloat(format, dst, nullptr,
-                       reinterpret_cast<const float *>(src), nullptr, nullptr,
-                       0);
-    else if (isWide(view.elem))
-      table.storeInt64(format, dst, nullptr,
-                       reinterpret_cast<const int64_t *>(src), nullptr, nullptr,
-                       0);
-    else
-      table.storeInt32(format, dst, nullptr,
-                       reinterpret_cast<const int32_t *>(src), nullptr, nullptr,
-                       0);
+    storeBox(view.elem, format, view.base + byte, nullptr, src, nullptr,
+             nullptr, 0);
   });
 }
 
@@ -410,7 +389,6 @@ void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
     return;
   if (isPartlyOutside)
     return loadInside(tile, ieee);
-  const KernelTable &table = kernels();
   ElementFormat format = elementFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem);
   size_t tileSize = hostSize(view.elem);
@@ -421,24 +399,14 @@ void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
       box.shape[l] = size_t(length);
       base += start * linearLoops[l].memoryStride * memorySize;
     }
-  bool floating = isFloat(view.elem), wide = isWide(view.elem);
   forEachBox(box, tileStrides, [&](int64_t memory, int64_t offset) {
     const uint8_t *src = base + memory * memorySize;
     uint8_t *dst = static_cast<uint8_t *>(tile) + offset * tileSize;
-    if (floating) {
-      float *f = reinterpret_cast<float *>(dst);
-      if (box.isRun())
-        table.loadFloatRun(format, src, f, box.shape[0]);
-      else
-        table.loadFloat(format, f, box.tileStrides, src, box.memoryStrides,
-                        box.shape, box.rank);
-    } else if (wide) {
-      table.loadInt64(format, reinterpret_cast<int64_t *>(dst), box.tileStrides,
-                      src, box.memoryStrides, box.shape, box.rank);
-    } else {
-      table.loadInt32(format, reinterpret_cast<int32_t *>(dst), box.tileStrides,
-                      src, box.memoryStrides, box.shape, box.rank);
-    }
+    if (box.isRun())
+      loadRun(view.elem, ieee, src, dst, box.shape[0]);
+    else
+      loadBox(view.elem, format, dst, box.tileStrides, src, box.memoryStrides,
+              box.shape, box.rank);
   });
 }
 
@@ -480,31 +448,18 @@ void TileVal::store(const void *tile, bool ieee) const {
     return;
   if (isPartlyOutside)
     return storeInside(tile, ieee);
-  const KernelTable &table = kernels();
   ElementFormat format = elementFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem);
   size_t tileSize = hostSize(view.elem);
   Box box = linearBox();
-  bool floating = isFloat(view.elem), wide = isWide(view.elem);
   forEachBox(box, tileStrides, [&](int64_t memory, int64_t offset) {
     uint8_t *dst = view.base + memory * memorySize;
     const uint8_t *src = static_cast<const uint8_t *>(tile) + offset * tileSize;
-    if (floating) {
-      const float *f = reinterpret_cast<const float *>(src);
-      if (box.isRun())
-        table.storeFloatRun(format, f, dst, box.shape[0]);
-      else
-        table.storeFloat(format, dst, box.memoryStrides, f, box.tileStrides,
-                         box.shape, box.rank);
-    } else if (wide) {
-      table.storeInt64(format, dst, box.memoryStrides,
-                       reinterpret_cast<const int64_t *>(src), box.tileStrides,
-                       box.shape, box.rank);
-    } else {
-      table.storeInt32(format, dst, box.memoryStrides,
-                       reinterpret_cast<const int32_t *>(src), box.tileStrides,
-                       box.shape, box.rank);
-    }
+    if (box.isRun())
+      storeRun(view.elem, ieee, src, 1, dst, box.shape[0]);
+    else
+      storeBox(view.elem, format, dst, box.memoryStrides, src, box.tileStrides,
+               box.shape, box.rank);
   });
 }
 

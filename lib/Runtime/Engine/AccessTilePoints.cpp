@@ -344,7 +344,6 @@ TileVal::moveEnumerated(const std::vector<const ViewVal *> &partitions,
   const AccessTilePlan &p = *plan;
   states.resize(1);
   states[0].indexBytes.clear();
-  const KernelTable &table = kernels();
   Elem elem = plan->movedElem(partitions.front()->elem);
   ElementFormat format = elementFormat(elem, ieee);
   int64_t memorySize = deviceSize(elem), size = hostSize(elem);
@@ -354,27 +353,6 @@ TileVal::moveEnumerated(const std::vector<const ViewVal *> &partitions,
   int64_t coordinate[2 * kMaxRank];
   const ViewVal whole = boxAround(partitions);
   bool isCovered = false;
-  auto move = [&](uint8_t *device, uint8_t *host) {
-    if (isFloat(elem)) {
-      float *f = reinterpret_cast<float *>(host);
-      if (isStore)
-        table.storeFloat(format, device, nullptr, f, nullptr, nullptr, 0);
-      else
-        table.loadFloat(format, f, nullptr, device, nullptr, nullptr, 0);
-    } else if (isWide(elem)) {
-      int64_t *l = reinterpret_cast<int64_t *>(host);
-      if (isStore)
-        table.storeInt64(format, device, nullptr, l, nullptr, nullptr, 0);
-      else
-        table.loadInt64(format, l, nullptr, device, nullptr, nullptr, 0);
-    } else {
-      int32_t *v = reinterpret_cast<int32_t *>(host);
-      if (isStore)
-        table.storeInt32(format, device, nullptr, v, nullptr, nullptr, 0);
-      else
-        table.loadInt32(format, v, nullptr, device, nullptr, nullptr, 0);
-    }
-  };
   std::string error = forEachTilePoint(
       p, points, lo, sizes, numElements, varValue, [&](int64_t k) {
         std::string message =
@@ -394,7 +372,12 @@ TileVal::moveEnumerated(const std::vector<const ViewVal *> &partitions,
           if (byte < part.limitLo || byte + memorySize > part.limitHi)
             return "access to partition " + std::to_string(i) +
                    " leaves its allocation";
-          move(part.base + byte, static_cast<uint8_t *>(tile) + k * size);
+          uint8_t *device = part.base + byte;
+          uint8_t *host = static_cast<uint8_t *>(tile) + k * size;
+          if (isStore)
+            storeBox(elem, format, device, nullptr, host, nullptr, nullptr, 0);
+          else
+            loadBox(elem, format, host, nullptr, device, nullptr, nullptr, 0);
           // Loads read the first partition, stores write all.
           if (!isStore)
             break;

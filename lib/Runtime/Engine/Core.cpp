@@ -114,17 +114,12 @@ void Core::makeRowMajor(int slot, Elem elem) {
     from[d] = old.strides[d];
     step *= old.sizes[d];
   }
-  const KernelTable &k = kernels();
   unsigned rank = static_cast<unsigned>(old.rank);
   shape[rank] = numStacked;
   to[rank] = from[rank] = old.numElements;
   ++rank;
-  if (old.numElements > 0) {
-    if (isWide(elem))
-      k.copyInt64(tensors[slot].i64(), to, old.i64(), from, shape, rank);
-    else
-      k.copyInt32(tensors[slot].i32(), to, old.i32(), from, shape, rank);
-  }
+  if (old.numElements > 0)
+    copyBox(elem, tensors[slot].data, to, old.data, from, shape, rank);
   pool->release(old.buffer);
 }
 

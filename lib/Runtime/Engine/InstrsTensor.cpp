@@ -203,18 +203,11 @@ void SliceInstr::run(Core &core) const {
   uint8_t *big = static_cast<uint8_t *>(large.data) + offset * int64_t(size);
   uint8_t *small =
       static_cast<uint8_t *>(core.tensors[isInsert ? source.slot : dst].data);
-  const KernelTable &k = kernels();
   unsigned rank = static_cast<unsigned>(large.rank);
-  void *to = isInsert ? big : small;
-  const void *from = isInsert ? small : big;
-  const ptrdiff_t *toStrides = isInsert ? largeStrides : smallStrides;
-  const ptrdiff_t *fromStrides = isInsert ? smallStrides : largeStrides;
-  if (isWide(elem))
-    k.copyInt64(static_cast<int64_t *>(to), toStrides,
-                static_cast<const int64_t *>(from), fromStrides, shape, rank);
+  if (isInsert)
+    copyBox(elem, big, largeStrides, small, smallStrides, shape, rank);
   else
-    k.copyInt32(static_cast<int32_t *>(to), toStrides,
-                static_cast<const int32_t *>(from), fromStrides, shape, rank);
+    copyBox(elem, small, smallStrides, big, largeStrides, shape, rank);
 }
 
 void DimInstr::run(Core &core) const {
@@ -270,11 +263,7 @@ void PadInstr::run(Core &core) const {
     step *= to.sizes[d];
     inner *= from.sizes[d];
   }
-  const KernelTable &k = kernels();
-  if (isWide(elem))
-    k.copyInt64(to.i64() + offset, toStrides, from.i64(), fromStrides, shape,
-                static_cast<unsigned>(rank));
-  else
-    k.copyInt32(to.i32() + offset, toStrides, from.i32(), fromStrides, shape,
-                static_cast<unsigned>(rank));
+  copyBox(elem, static_cast<uint8_t *>(to.data) + offset * hostSize(elem),
+          toStrides, from.data, fromStrides, shape,
+          static_cast<unsigned>(rank));
 }

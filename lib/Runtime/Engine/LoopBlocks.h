@@ -16,10 +16,6 @@ struct BlockShape {
   int64_t rows, columns;
 };
 
-/// Copies a box of elements between host tiles.
-void copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides, const void *src,
-             const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank);
-
 /// Prepares linalg.index for a block: loop `l` of `loops` is at `index[l]`,
 /// and the block has `shape.rows` iterations of one loop, from `row` on, times
 /// `shape.columns` of another. Loops that the nest has not got are at 0.

@@ -5,21 +5,6 @@
 
 using namespace spyre::runtime;
 
-void spyre::runtime::copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides,
-                             const void *src, const ptrdiff_t *srcStrides,
-                             const size_t *shape, unsigned rank) {
-  const KernelTable &k = kernels();
-  if (isFloat(elem))
-    k.copyFloat(static_cast<float *>(dst), dstStrides,
-                static_cast<const float *>(src), srcStrides, shape, rank);
-  else if (isWide(elem))
-    k.copyInt64(static_cast<int64_t *>(dst), dstStrides,
-                static_cast<const int64_t *>(src), srcStrides, shape, rank);
-  else
-    k.copyInt32(static_cast<int32_t *>(dst), dstStrides,
-                static_cast<const int32_t *>(src), srcStrides, shape, rank);
-}
-
 void spyre::runtime::bindInput(Core &core, ScalarFrame &frame, int reg,
                                Elem elem, uint8_t *address, BlockShape shape,
                                int64_t rowStride, int64_t columnStride,

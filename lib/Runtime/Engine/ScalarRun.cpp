@@ -112,28 +112,10 @@ static bool powerOfInts(const T *a, size_t stepA, const T *b, size_t stepB,
 /// `a`. With DL16 numerics, the bits of an f16 are its DL16 code.
 static void bitcast(const void *a, Elem from, void *result, Elem to, size_t n,
                     bool ieee) {
-  const KernelTable &k = kernels();
   const ptrdiff_t one = 1;
   uint8_t codes[kBlock * sizeof(int64_t)];
-  ElementFormat source = elementFormat(from, ieee);
-  ElementFormat target = elementFormat(to, ieee);
-  if (isFloat(from))
-    k.storeFloat(source, codes, &one, static_cast<const float *>(a), &one, &n,
-                 1);
-  else if (isWide(from))
-    k.storeInt64(source, codes, &one, static_cast<const int64_t *>(a), &one, &n,
-                 1);
-  else
-    k.storeInt32(source, codes, &one, static_cast<const int32_t *>(a), &one, &n,
-                 1);
-  if (isFloat(to))
-    k.loadFloat(target, static_cast<float *>(result), &one, codes, &one, &n, 1);
-  else if (isWide(to))
-    k.loadInt64(target, static_cast<int64_t *>(result), &one, codes, &one, &n,
-                1);
-  else
-    k.loadInt32(target, static_cast<int32_t *>(result), &one, codes, &one, &n,
-                1);
+  storeBox(from, elementFormat(from, ieee), codes, &one, a, &one, &n, 1);
+  loadBox(to, elementFormat(to, ieee), result, &one, codes, &one, &n, 1);
 }
 
 /// tensor.extract at n points, whose indices are in up to three registers.

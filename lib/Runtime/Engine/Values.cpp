@@ -103,35 +103,17 @@ BufferPool::~BufferPool() {
     std::for_each(list.begin(), list.end(), deallocate);
 }
 
-void spyre::runtime::loadRun(Elem elem, bool ieee, const uint8_t *src,
-                             void *dst, size_t n) {
-  const KernelTable &table = kernels();
-  ElementFormat format = elementFormat(elem, ieee);
-  const ptrdiff_t step = 1;
+void spyre::runtime::copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides,
+                             const void *src, const ptrdiff_t *srcStrides,
+                             const size_t *shape, unsigned rank) {
+  const KernelTable &k = kernels();
   if (isFloat(elem))
-    table.loadFloatRun(format, src, static_cast<float *>(dst), n);
+    k.copyFloat(static_cast<float *>(dst), dstStrides,
+                static_cast<const float *>(src), srcStrides, shape, rank);
   else if (isWide(elem))
-    table.loadInt64(format, static_cast<int64_t *>(dst), &step, src, &step, &n,
-                    1);
+    k.copyInt64(static_cast<int64_t *>(dst), dstStrides,
+                static_cast<const int64_t *>(src), srcStrides, shape, rank);
   else
-    table.loadInt32(format, static_cast<int32_t *>(dst), &step, src, &step, &n,
-                    1);
-}
-
-void spyre::runtime::storeRun(Elem elem, bool ieee, const void *src,
-                              ptrdiff_t from, uint8_t *dst, size_t n) {
-  const KernelTable &table = kernels();
-  ElementFormat format = elementFormat(elem, ieee);
-  const ptrdiff_t step = 1;
-  if (isFloat(elem) && from == 1)
-    table.storeFloatRun(format, static_cast<const float *>(src), dst, n);
-  else if (isFloat(elem))
-    table.storeFloat(format, dst, &step, static_cast<const float *>(src), &from,
-                     &n, 1);
-  else if (isWide(elem))
-    table.storeInt64(format, dst, &step, static_cast<const int64_t *>(src),
-                     &from, &n, 1);
-  else
-    table.storeInt32(format, dst, &step, static_cast<const int32_t *>(src),
-                     &from, &n, 1);
+    k.copyInt32(static_cast<int32_t *>(dst), dstStrides,
+                static_cast<const int32_t *>(src), srcStrides, shape, rank);
 }

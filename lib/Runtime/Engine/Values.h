@@ -125,11 +125,62 @@ struct TensorVal {
   }
 };
 
+/// Loads a box of elements of device memory, in a format for `elem`, to a host
+/// tile. Strides are in elements; of rank 0 it is one element.
+inline void loadBox(Elem elem, ElementFormat format, void *tile,
+                    const ptrdiff_t *tileStrides, const void *memory,
+                    const ptrdiff_t *memoryStrides, const size_t *shape,
+                    unsigned rank) {
+  const KernelTable &k = kernels();
+  if (isFloat(elem))
+    k.loadFloat(format, static_cast<float *>(tile), tileStrides, memory,
+                memoryStrides, shape, rank);
+  else if (isWide(elem))
+    k.loadInt64(format, static_cast<int64_t *>(tile), tileStrides, memory,
+                memoryStrides, shape, rank);
+  else
+    k.loadInt32(format, static_cast<int32_t *>(tile), tileStrides, memory,
+                memoryStrides, shape, rank);
+}
+/// Stores such a box.
+inline void storeBox(Elem elem, ElementFormat format, void *memory,
+                     const ptrdiff_t *memoryStrides, const void *tile,
+                     const ptrdiff_t *tileStrides, const size_t *shape,
+                     unsigned rank) {
+  const KernelTable &k = kernels();
+  if (isFloat(elem))
+    k.storeFloat(format, memory, memoryStrides,
+                 static_cast<const float *>(tile), tileStrides, shape, rank);
+  else if (isWide(elem))
+    k.storeInt64(format, memory, memoryStrides,
+                 static_cast<const int64_t *>(tile), tileStrides, shape, rank);
+  else
+    k.storeInt32(format, memory, memoryStrides,
+                 static_cast<const int32_t *>(tile), tileStrides, shape, rank);
+}
+/// Copies a box of elements between host tiles.
+void copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides, const void *src,
+             const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank);
+
 /// Loads `n` dense elements of device memory to a host tile.
-void loadRun(Elem elem, bool ieee, const uint8_t *src, void *dst, size_t n);
+inline void loadRun(Elem elem, bool ieee, const uint8_t *src, void *dst,
+                    size_t n) {
+  ElementFormat format = elementFormat(elem, ieee);
+  if (isFloat(elem))
+    return kernels().loadFloatRun(format, src, static_cast<float *>(dst), n);
+  const ptrdiff_t step = 1;
+  loadBox(elem, format, dst, &step, src, &step, &n, 1);
+}
 /// Stores `n` dense elements; `from` is 0 if all have the first one's value.
-void storeRun(Elem elem, bool ieee, const void *src, ptrdiff_t from,
-              uint8_t *dst, size_t n);
+inline void storeRun(Elem elem, bool ieee, const void *src, ptrdiff_t from,
+                     uint8_t *dst, size_t n) {
+  ElementFormat format = elementFormat(elem, ieee);
+  if (isFloat(elem) && from == 1)
+    return kernels().storeFloatRun(format, static_cast<const float *>(src), dst,
+                                   n);
+  const ptrdiff_t step = 1;
+  storeBox(elem, format, dst, &step, src, &from, &n, 1);
+}
 
 struct PointSet;
 
