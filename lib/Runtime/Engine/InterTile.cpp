@@ -159,9 +159,13 @@ static void fillFrom(Core &core, int dst, Elem elem, const SentTile &tile,
                   tile.data.data() + (o * numParts + index) * bytes, bytes);
 }
 
+bool ReceiveInstr::hasStaticShape() const {
+  return std::find(resultShape.begin(), resultShape.end(), -1) ==
+         resultShape.end();
+}
+
 std::vector<int64_t> ReceiveInstr::shapeWithoutValue(Core &core) const {
-  if (std::find(resultShape.begin(), resultShape.end(), -1) ==
-      resultShape.end())
+  if (hasStaticShape())
     return resultShape;
   if (kind != Reduce || splitDim >= 0)
     core.fail(location, name + ": a core that consumes nothing needs a "
@@ -170,9 +174,8 @@ std::vector<int64_t> ReceiveInstr::shapeWithoutValue(Core &core) const {
   return {tile.sizes, tile.sizes + tile.rank};
 }
 
-namespace {
 /// The tiles that an operation has received; it releases them at its end.
-struct ReceivedTiles {
+struct spyre::runtime::ReceivedTiles {
   ReceivedTiles(Exchange &exchange, int op, int64_t instance)
       : exchange(exchange), op(op), instance(instance) {}
   ~ReceivedTiles() {
@@ -186,87 +189,90 @@ struct ReceivedTiles {
   std::vector<int> producers;
   std::vector<const SentTile *> tiles;
 };
-} // namespace
 
 void ReceiveInstr::run(Core &core) const {
-  TensorVal &result = core.tensors[dst];
   int group = consumers.groupOf[core.coreId];
   if (group < 0) {
     // This core consumes nothing, so its result is undefined.
     core.releaseTensor(dst);
-    std::vector<int64_t> shape = shapeWithoutValue(core);
-    result.rank = static_cast<int>(shape.size());
-    result.numElements = 1;
-    for (int d = 0; d < result.rank; ++d)
-      result.numElements *= result.sizes[d] = shape[d];
+    core.tensors[dst].setSizes(shapeWithoutValue(core));
     return;
   }
-  int64_t instance = core.produced[op] - 1;
-  const std::vector<int> &cores = consumers.cores[group];
-  int64_t position =
-      std::find(cores.begin(), cores.end(), core.coreId) - cores.begin();
-  ReceivedTiles received(*core.exchange, op, instance);
-  std::vector<const SentTile *> &tiles = received.tiles;
+  ReceivedTiles received(*core.exchange, op, core.produced[op] - 1);
+  receive(core, received);
+  Part part{0, 1};
+  if (splitDim >= 0) {
+    const std::vector<int> &cores = consumers.cores[group];
+    part.index =
+        std::find(cores.begin(), cores.end(), core.coreId) - cores.begin();
+    part.count = static_cast<int64_t>(cores.size());
+    for (const SentTile *tile : received.tiles)
+      if (tile->shape[splitDim] % part.count != 0)
+        core.fail(location, name + ": dimension " + std::to_string(splitDim) +
+                                " of size " +
+                                std::to_string(tile->shape[splitDim]) +
+                                " cannot be cut into " +
+                                std::to_string(part.count) + " equal parts");
+  }
+  switch (kind) {
+  case Reduce:
+    return reduce(core, received, part);
+  case Concatenate:
+    return concatenate(core, received, part);
+  case Single:
+    return fillFrom(core, dst, elem, *received.tiles.front(), splitDim,
+                    part.index, part.count);
+  }
+}
+
+void ReceiveInstr::receive(Core &core, ReceivedTiles &received) const {
   for (int producer : heard[core.coreId]) {
     const SentTile *tile =
-        core.exchange->receive(op, instance, producer, core.coreId);
+        core.exchange->receive(op, received.instance, producer, core.coreId);
     if (!tile) {
       std::string waits = core.exchange->waitText();
       if (waits.empty())
         throw CoreStopped();
       core.fail(location, name + ": deadlock: " + waits);
     }
-    tiles.push_back(tile);
+    received.tiles.push_back(tile);
     received.producers.push_back(producer);
     if (core.shadow)
       core.shadow->receive(core.coreId, tile->knowledge);
   }
-  int64_t numParts = static_cast<int64_t>(cores.size());
-  for (const SentTile *tile : tiles)
-    if (splitDim >= 0 && tile->shape[splitDim] % numParts != 0)
-      core.fail(location, name + ": dimension " + std::to_string(splitDim) +
-                              " of size " +
-                              std::to_string(tile->shape[splitDim]) +
-                              " cannot be cut into " +
-                              std::to_string(numParts) + " equal parts");
-  int64_t part = splitDim >= 0 ? position : 0;
+}
 
-  if (kind == Reduce) {
-    core.materialize(identity.slot, elem);
-    core.moveTensor(lhs, identity);
-    for (const SentTile *tile : tiles) {
-      fillFrom(core, rhs, elem, *tile, -1, 0, 1);
-      combiner.run(core);
-      core.materialize(combined.slot, elem);
-      core.moveTensor(lhs, combined);
-    }
-    if (splitDim >= 0) {
-      SentTile whole;
-      const TensorVal &t = core.tensors[lhs];
-      whole.shape.assign(t.sizes, t.sizes + t.rank);
-      const uint8_t *data = static_cast<const uint8_t *>(t.data);
-      whole.data.assign(data, data + size_t(t.numElements) * hostSize(elem));
-      fillFrom(core, dst, elem, whole, splitDim, part, numParts);
-      return;
-    }
-    core.moveTensor(dst, {lhs, true});
-    // A reshape of the tile is allowed.
-    bool isStatic = std::find(resultShape.begin(), resultShape.end(), -1) ==
-                    resultShape.end();
-    if (isStatic) {
-      result.rank = static_cast<int>(resultShape.size());
-      std::copy(resultShape.begin(), resultShape.end(), result.sizes);
-    }
+void ReceiveInstr::reduce(Core &core, const ReceivedTiles &received,
+                          Part part) const {
+  core.materialize(identity.slot, elem);
+  core.moveTensor(lhs, identity);
+  for (const SentTile *tile : received.tiles) {
+    fillFrom(core, rhs, elem, *tile, -1, 0, 1);
+    combiner.run(core);
+    core.materialize(combined.slot, elem);
+    core.moveTensor(lhs, combined);
+  }
+  if (splitDim >= 0) {
+    SentTile whole;
+    const TensorVal &t = core.tensors[lhs];
+    whole.shape.assign(t.sizes, t.sizes + t.rank);
+    const uint8_t *data = static_cast<const uint8_t *>(t.data);
+    whole.data.assign(data, data + size_t(t.numElements) * hostSize(elem));
+    fillFrom(core, dst, elem, whole, splitDim, part.index, part.count);
     return;
   }
-  if (kind == Single) {
-    fillFrom(core, dst, elem, *tiles.front(), splitDim, part, numParts);
-    return;
-  }
-  // Concatenate (parts of) all tiles along concatDim.
+  core.moveTensor(dst, {lhs, true});
+  // A reshape of the tile is allowed.
+  if (hasStaticShape())
+    core.tensors[dst].setSizes(resultShape);
+}
+
+void ReceiveInstr::concatenate(Core &core, const ReceivedTiles &received,
+                               Part part) const {
+  const std::vector<const SentTile *> &tiles = received.tiles;
   std::vector<int64_t> shape = tiles.front()->shape;
   if (splitDim >= 0)
-    shape[splitDim] /= numParts;
+    shape[splitDim] /= part.count;
   int64_t outer = 1, inner = hostSize(elem);
   for (int d = 0; d < static_cast<int>(shape.size()); ++d)
     (d < concatDim ? outer : inner) *= shape[d];
@@ -274,7 +280,7 @@ void ReceiveInstr::run(Core &core) const {
   for (size_t i = 0; i < tiles.size(); ++i) {
     if (tiles[i]->shape != tiles.front()->shape)
       core.fail(location, name + ": the producers' tiles differ in shape");
-    fillFrom(core, rhs, elem, *tiles[i], splitDim, part, numParts);
+    fillFrom(core, rhs, elem, *tiles[i], splitDim, part.index, part.count);
     const uint8_t *from = static_cast<const uint8_t *>(core.tensors[rhs].data);
     for (int64_t o = 0; o < outer; ++o)
       std::memcpy(data.data() + (o * tiles.size() + i) * inner,

@@ -109,6 +109,8 @@ public:
   void walk(Core &core) const override;
 };
 
+struct ReceivedTiles;
+
 /// reduce, reduce_scatter, consume, gather, scatter and all_to_all.
 class ReceiveInstr : public Instr {
 public:
@@ -131,10 +133,25 @@ public:
   int lhs = 0, rhs = 0;
   Block combiner;
   TensorUse combined;
-  /// The shape of the result on a core that consumes nothing.
-  std::vector<int64_t> shapeWithoutValue(Core &core) const;
   void run(Core &core) const override;
   void walk(Core &core) const override;
+
+private:
+  /// One of the equal parts along splitDim that consumers take; all of a tile
+  /// if there is one part.
+  struct Part {
+    int64_t index, count;
+  };
+  bool hasStaticShape() const;
+  /// The shape of the result on a core that consumes nothing.
+  std::vector<int64_t> shapeWithoutValue(Core &core) const;
+  /// The shape of the tiles that a core receives, as the timing engine sees it.
+  std::vector<int64_t> shapeOfTiles(Core &core, int64_t numParts) const;
+  /// Waits for the tiles; those that came are in `received` if it throws, too.
+  void receive(Core &core, ReceivedTiles &received) const;
+  /// What becomes the result: the combined tiles, or the tiles side by side.
+  void reduce(Core &core, const ReceivedTiles &received, Part part) const;
+  void concatenate(Core &core, const ReceivedTiles &received, Part part) const;
 };
 
 } // namespace spyre::runtime

@@ -115,6 +115,12 @@ struct TensorVal {
   float *f() const { return static_cast<float *>(data); }
   int32_t *i32() const { return static_cast<int32_t *>(data); }
   int64_t *i64() const { return static_cast<int64_t *>(data); }
+  void setSizes(const std::vector<int64_t> &shape) {
+    rank = static_cast<int>(shape.size());
+    numElements = 1;
+    for (int d = 0; d < rank; ++d)
+      numElements *= sizes[d] = shape[d];
+  }
   void setShape(const TensorVal &other) {
     rank = other.rank;
     numElements = other.numElements;

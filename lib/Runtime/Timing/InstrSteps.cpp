@@ -262,42 +262,37 @@ void ProduceInstr::walk(Core &core) const {
   steps.list[step].sends = core.timing->messageNumber(op, instance);
 }
 
+std::vector<int64_t> ReceiveInstr::shapeOfTiles(Core &core,
+                                                int64_t numParts) const {
+  if (kind == Reduce) {
+    const TensorVal &t = core.tensors[identity.slot];
+    return {t.sizes, t.sizes + t.rank};
+  }
+  if (!core.producedShapes[op].empty())
+    return core.producedShapes[op];
+  if (!hasStaticShape())
+    core.fail(location, name + ": the timing engine needs a static shape of "
+                               "tiles that the core does not produce itself");
+  std::vector<int64_t> shape = resultShape;
+  if (kind == Concatenate)
+    shape[concatDim] /= static_cast<int64_t>(heard[core.coreId].size());
+  if (splitDim >= 0)
+    shape[splitDim] *= numParts;
+  return shape;
+}
+
 void ReceiveInstr::walk(Core &core) const {
   CoreSteps &steps = *core.steps;
   TensorVal &result = core.tensors[dst];
   int group = consumers.groupOf[core.coreId];
-  auto setShapeTo = [](TensorVal &t, const std::vector<int64_t> &shape) {
-    t.rank = static_cast<int>(shape.size());
-    t.numElements = 1;
-    for (int d = 0; d < t.rank; ++d)
-      t.numElements *= t.sizes[d] = shape[d];
-  };
-  bool isStatic = std::find(resultShape.begin(), resultShape.end(), -1) ==
-                  resultShape.end();
   if (group < 0) {
     std::vector<int64_t> shape = shapeWithoutValue(core);
     beginTensor(core, dst, -1);
-    setShapeTo(result, shape);
+    result.setSizes(shape);
     return;
   }
   int64_t numParts = static_cast<int64_t>(consumers.cores[group].size());
-  // Shapes of tiles: of the identity, of the own tile, or from the result.
-  std::vector<int64_t> shape;
-  if (kind == Reduce) {
-    const TensorVal &t = core.tensors[identity.slot];
-    shape.assign(t.sizes, t.sizes + t.rank);
-  } else if (!core.producedShapes[op].empty()) {
-    shape = core.producedShapes[op];
-  } else if (isStatic) {
-    shape = resultShape;
-    if (kind == Concatenate)
-      shape[concatDim] /= static_cast<int64_t>(heard[core.coreId].size());
-    if (splitDim >= 0)
-      shape[splitDim] *= numParts;
-  } else {
-    core.fail(location, name + ": the timing engine needs a static shape of "
-                               "tiles that the core does not produce itself");
-  }
+  std::vector<int64_t> shape = shapeOfTiles(core, numParts);
   int64_t count = 1;
   for (int64_t size : shape)
     count *= size;
@@ -326,7 +321,7 @@ void ReceiveInstr::walk(Core &core) const {
     if (kind != Reduce || isAccumulated)
       continue;
     beginTensor(core, rhs, step);
-    setShapeTo(core.tensors[rhs], shape);
+    core.tensors[rhs].setSizes(shape);
     combiner.run(core);
     core.moveTensor(lhs, combined);
   }
@@ -342,7 +337,7 @@ void ReceiveInstr::walk(Core &core) const {
     }
     if (splitDim >= 0)
       shape[splitDim] /= numParts;
-    setShapeTo(result, isStatic ? resultShape : shape);
+    result.setSizes(hasStaticShape() ? resultShape : shape);
     return;
   }
   if (splitDim >= 0)
@@ -352,5 +347,5 @@ void ReceiveInstr::walk(Core &core) const {
   for (int step : received)
     steps.addNeed(step);
   beginTensor(core, dst, steps.add(this, Unit::None, name.c_str()));
-  setShapeTo(result, shape);
+  result.setSizes(shape);
 }
