@@ -378,10 +378,9 @@ public:
   std::vector<int64_t> staticSizes; ///< checked if not empty; -1: any size
   Elem elem = Elem::F32;
   std::vector<SizeSource> sizes;
-  /// Expand: the result dimensions of each source dimension. Collapse: the
-  /// source dimensions of each result dimension.
+  /// Collapse: the source dimensions of each result dimension.
   std::vector<std::vector<int>> groups;
-  bool isExpand = false, isCollapse = false;
+  bool isCollapse = false;
   void run(Core &core) const override;
   void walk(Core &core) const override { run(core); }
 };

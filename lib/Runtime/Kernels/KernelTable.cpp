@@ -9,7 +9,6 @@ namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
 const KernelTable *table() {
   static constexpr KernelTable result = {SPYRE_STRING(SPYRE_KERNEL_ISA),
-                                         kLanes,
                                          unary,
                                          binary,
                                          chain,

@@ -66,15 +66,14 @@ struct FormatDL16 {
                   bitsAs<VU>(code) | ((bits >> 16) & 0x8000u));
   }
   /// The codes of the magnitudes of two vectors, in the order of
-  /// packUnsigned(). Right where they have no kNoCode, which only those of
-  /// magnitudes from 2^33 on have, and NaN's.
+  /// packUnsigned(). What has the sign bit is no code: only magnitudes from
+  /// 2^33 on have it, and NaN's.
   static SPYRE_INLINE VW encodeMagnitudes(VF a, VF b) {
     auto code = [](VF x) {
       return bitsAs<VI>(bitsAs<VU>(absV(x)) + (0x2000u - kZero)) >> 14;
     };
     return packUnsigned(code(a), code(b));
   }
-  static constexpr uint16_t kNoCode = 0x8000;
 
   /// The values of codes, of which none may be an infinity's, in two vectors
   /// as unpackHalves() makes them. Halves of floats take half as many

@@ -229,6 +229,7 @@ const BinaryOp kBinaryOps[] = {
     BinaryOp::Add,    BinaryOp::Sub,     BinaryOp::Mul,     BinaryOp::Div,
     BinaryOp::Rem,    BinaryOp::Maximum, BinaryOp::Minimum, BinaryOp::MaxNum,
     BinaryOp::MinNum, BinaryOp::Pow,     BinaryOp::Atan2,   BinaryOp::CopySign};
+static_assert(std::size(kBinaryOps) == kNumBinaryOps);
 
 TEST_P(FloatKernels, BinaryAccuracy) {
   std::vector<float> a, b;

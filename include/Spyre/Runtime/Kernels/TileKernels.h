@@ -285,8 +285,6 @@ constexpr Rounding roundingOf(ElementFormat format) {
 struct KernelTable {
   /// "baseline", "avx2" or "avx512".
   const char *name;
-  /// Floats per vector register.
-  unsigned vectorLanes;
 
   //===--- float, elementwise ---------------------------------------------===//
 
