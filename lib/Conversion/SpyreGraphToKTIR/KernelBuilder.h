@@ -166,6 +166,9 @@ private:
   LogicalResult buildReshard();
   Value buildSourceView();
   void moveSticks(Value source, Value target, int64_t stickDim, bool isTail);
+  /// The row-major index, as i64, over the dimensions that are reduced.
+  Value buildReducedIndex(OpBuilder &b,
+                          function_ref<Value(unsigned)> getLoopIndex);
   /// `previous`: of an arg-reduction, the values and indices that what is
   /// looked for comes after.
   FailureOr<SmallVector<Value>> accumulate(SmallVector<Value> accumulators,

@@ -100,16 +100,34 @@ hideTaken(OpBuilder &b, Location loc, bool isMax, Value value, Value index,
           arith::SelectOp::create(b, loc, isLeft, index, last)};
 }
 
+Value KernelBuilder::buildReducedIndex(
+    OpBuilder &b, function_ref<Value(unsigned)> getLoopIndex) {
+  Value index;
+  for (auto [dim, loop] : llvm::enumerate(loops)) {
+    // Those of one element add nothing.
+    if (!loop.isReduction || loop.extent == 1)
+      continue;
+    Value own = getLoopIndex(dim);
+    if (!index) {
+      index = own;
+      continue;
+    }
+    Value extent = getValueOrCreateConstantIndexOp(b, loc, loop.extentNow);
+    index = arith::AddIOp::create(
+        b, loc, arith::MulIOp::create(b, loc, index, extent), own);
+  }
+  if (!index)
+    index = arith::ConstantIndexOp::create(b, loc, 0);
+  return arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+}
+
 FailureOr<SmallVector<Value>>
 KernelBuilder::accumulate(SmallVector<Value> accumulators,
                           ArrayRef<Value> previous) {
   SmallVector<std::pair<unsigned, scf::ForOp>> nest;
-  SmallVector<int64_t> reductionDims;
   for (unsigned dim = 0; dim < loops.size(); ++dim)
-    if (loops[dim].isReduction) {
+    if (loops[dim].isReduction)
       nest.emplace_back(dim, enterTiles(dim, accumulators));
-      reductionDims.push_back(dim);
-    }
   unsigned numInputs = getInit() - op.getNumEpilogueInputs();
   SmallVector<std::pair<Value, SmallVector<unsigned>>> ins, outs;
   SmallVector<SmallVector<unsigned>> tileDims;
@@ -156,25 +174,8 @@ KernelBuilder::accumulate(SmallVector<Value> accumulators,
           return {s.convert(combine(b, accumulated,
                                     s.convert(element, accumulated.getType())),
                             accumulated.getType())};
-        // Row-major index over the reduced dimensions, to which those of one
-        // element add nothing.
-        Value index;
-        for (int64_t dim : reductionDims) {
-          if (loops[dim].extent == 1)
-            continue;
-          Value own = loopIndex(b, dim);
-          if (!index) {
-            index = own;
-            continue;
-          }
-          Value extent =
-              getValueOrCreateConstantIndexOp(b, loc, loops[dim].extentNow);
-          index = arith::AddIOp::create(
-              b, loc, arith::MulIOp::create(b, loc, index, extent), own);
-        }
-        if (!index)
-          index = arith::ConstantIndexOp::create(b, loc, 0);
-        index = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+        Value index = buildReducedIndex(
+            b, [&](unsigned dim) { return loopIndex(b, dim); });
         element = s.convert(element, accumulated.getType());
         if (!previous.empty())
           std::tie(element, index) = hideTaken(

@@ -269,58 +269,69 @@ static void storeRounded(const at::Tensor &values,
     scatter(codes, destination, storage);
 }
 
+/// Stores the elements of a host image whose bytes are not those of `old`; the
+/// others keep their device bits.
+static void storeChanged(const std::vector<uint8_t> &image,
+                         const std::vector<uint8_t> &old,
+                         SpyreStorageImpl &storage) {
+  int64_t item = c10::elementSize(scalarType(storage.format->dtype));
+  int64_t total = storage.format->numElements();
+  std::vector<int64_t> changed;
+  for (int64_t i = 0; i < total; ++i)
+    if (std::memcmp(&image[i * item], &old[i * item], item) != 0)
+      changed.push_back(i);
+  if (changed.empty())
+    return;
+  auto changedCount = static_cast<int64_t>(changed.size());
+  std::vector<uint8_t> values(changedCount * item);
+  for (int64_t i = 0; i < changedCount; ++i)
+    std::memcpy(&values[i * item], &image[changed[i] * item], item);
+  TensorLayout layout = packedLayout(changedCount, storage.format->dtype);
+  std::vector<uint8_t> packed(layout.sizeInBytes());
+  convertToDevice(values.data(), storage.format->dtype, {changedCount}, {1},
+                  layout, packed.data());
+  ElementMap map(*storage.format);
+  uint64_t size = map.elementSizeInBytes();
+  uint8_t *bytes = storage.writableBytes();
+  for (int64_t i = 0; i < changedCount; ++i)
+    std::memcpy(bytes + map.byteOffset(changed[i]), &packed[i * size], size);
+}
+
+/// Stores values in a tensor of another dtype over the host image, or in raw
+/// bytes.
+static void storeInImage(const at::Tensor &source,
+                         const at::Tensor &destination,
+                         SpyreStorageImpl &storage) {
+  c10::ScalarType dtype = destination.scalar_type();
+  if (storage.failure() && destination.is_contiguous() &&
+      destination.nbytes() == storage.nbytes()) {
+    // There is nothing to keep.
+    at::Tensor image = source.expand(destination.sizes()).to(dtype);
+    writeHostImage(storage, static_cast<const uint8_t *>(
+                                image.contiguous().const_data_ptr()));
+    return;
+  }
+  std::vector<uint8_t> image = readHostImage(storage);
+  std::vector<uint8_t> old = image;
+  auto items = static_cast<int64_t>(image.size() / c10::elementSize(dtype));
+  at::from_blob(image.data(), {items}, at::TensorOptions().dtype(dtype))
+      .as_strided(destination.sizes(), destination.strides(),
+                  destination.storage_offset())
+      .copy_(source);
+  if (storage.format)
+    storeChanged(image, old, storage);
+  else
+    writeHostImage(storage, image.data());
+}
+
 /// Stores values in a tensor that has elements, without a trace of it.
 static void storeValues(const at::Tensor &source,
                         const at::Tensor &destination) {
   SpyreStorageImpl &storage = storageOf(destination);
+  if (!isNative(destination))
+    return storeInImage(source, destination, storage);
   int64_t count = destination.numel();
   c10::ScalarType dtype = destination.scalar_type();
-  if (!isNative(destination)) {
-    if (storage.failure() && destination.is_contiguous() &&
-        destination.nbytes() == storage.nbytes()) {
-      // There is nothing to keep.
-      at::Tensor image = source.expand(destination.sizes()).to(dtype);
-      writeHostImage(storage, static_cast<const uint8_t *>(
-                                  image.contiguous().const_data_ptr()));
-      return;
-    }
-    // Another dtype over the host image, or raw bytes.
-    std::vector<uint8_t> image = readHostImage(storage);
-    std::vector<uint8_t> old = image;
-    auto items = static_cast<int64_t>(image.size() / c10::elementSize(dtype));
-    at::from_blob(image.data(), {items}, at::TensorOptions().dtype(dtype))
-        .as_strided(destination.sizes(), destination.strides(),
-                    destination.storage_offset())
-        .copy_(source);
-    if (!storage.format) {
-      writeHostImage(storage, image.data());
-      return;
-    }
-    // Elements whose bytes did not change keep their device bits.
-    int64_t item = c10::elementSize(scalarType(storage.format->dtype));
-    int64_t total = storage.format->numElements();
-    std::vector<int64_t> changed;
-    for (int64_t i = 0; i < total; ++i)
-      if (std::memcmp(&image[i * item], &old[i * item], item) != 0)
-        changed.push_back(i);
-    if (changed.empty())
-      return;
-    auto changedCount = static_cast<int64_t>(changed.size());
-    std::vector<uint8_t> values(changedCount * item);
-    for (int64_t i = 0; i < changedCount; ++i)
-      std::memcpy(&values[i * item], &image[changed[i] * item], item);
-    TensorLayout layout = packedLayout(changedCount, storage.format->dtype);
-    std::vector<uint8_t> packed(layout.sizeInBytes());
-    convertToDevice(values.data(), storage.format->dtype, {changedCount}, {1},
-                    layout, packed.data());
-    ElementMap map(*storage.format);
-    uint64_t size = map.elementSizeInBytes();
-    uint8_t *bytes = storage.writableBytes();
-    for (int64_t i = 0; i < changedCount; ++i)
-      std::memcpy(bytes + map.byteOffset(changed[i]), &packed[i * size], size);
-    return;
-  }
-
   if (source.scalar_type() != dtype &&
       (dtype == c10::kHalf || dtype == c10::kBFloat16)) {
     storeRounded(source, destination, storage);

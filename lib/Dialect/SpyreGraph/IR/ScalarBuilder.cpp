@@ -125,31 +125,29 @@ Value ScalarBuilder::toBool(Value x) {
 
 Value ScalarBuilder::asFloat(Value x) { return convert(x, b.getF32Type()); }
 
+/// The operation for the type that both values have.
+template <typename FloatOp, typename BoolOp, typename IntOp>
+static Value ofType(OpBuilder &b, Location loc, Value x, Value y) {
+  if (isFloat(x))
+    return FloatOp::create(b, loc, x, y);
+  if (isBool(x))
+    return BoolOp::create(b, loc, x, y);
+  return IntOp::create(b, loc, x, y);
+}
+
 Value ScalarBuilder::add(Value x, Value y) {
   promote(x, y);
-  if (isFloat(x))
-    return arith::AddFOp::create(b, loc, x, y);
-  if (isBool(x))
-    return arith::OrIOp::create(b, loc, x, y);
-  return arith::AddIOp::create(b, loc, x, y);
+  return ofType<arith::AddFOp, arith::OrIOp, arith::AddIOp>(b, loc, x, y);
 }
 
 Value ScalarBuilder::sub(Value x, Value y) {
   promote(x, y);
-  if (isFloat(x))
-    return arith::SubFOp::create(b, loc, x, y);
-  if (isBool(x))
-    return arith::XOrIOp::create(b, loc, x, y);
-  return arith::SubIOp::create(b, loc, x, y);
+  return ofType<arith::SubFOp, arith::XOrIOp, arith::SubIOp>(b, loc, x, y);
 }
 
 Value ScalarBuilder::mul(Value x, Value y) {
   promote(x, y);
-  if (isFloat(x))
-    return arith::MulFOp::create(b, loc, x, y);
-  if (isBool(x))
-    return arith::AndIOp::create(b, loc, x, y);
-  return arith::MulIOp::create(b, loc, x, y);
+  return ofType<arith::MulFOp, arith::AndIOp, arith::MulIOp>(b, loc, x, y);
 }
 
 Value ScalarBuilder::div(Value x, Value y) {
@@ -207,20 +205,12 @@ Value ScalarBuilder::pow(Value x, Value y) {
 
 Value ScalarBuilder::maximum(Value x, Value y) {
   promoteSaturated(x, y);
-  if (isFloat(x))
-    return arith::MaximumFOp::create(b, loc, x, y);
-  if (isBool(x))
-    return arith::OrIOp::create(b, loc, x, y);
-  return arith::MaxSIOp::create(b, loc, x, y);
+  return ofType<arith::MaximumFOp, arith::OrIOp, arith::MaxSIOp>(b, loc, x, y);
 }
 
 Value ScalarBuilder::minimum(Value x, Value y) {
   promoteSaturated(x, y);
-  if (isFloat(x))
-    return arith::MinimumFOp::create(b, loc, x, y);
-  if (isBool(x))
-    return arith::AndIOp::create(b, loc, x, y);
-  return arith::MinSIOp::create(b, loc, x, y);
+  return ofType<arith::MinimumFOp, arith::AndIOp, arith::MinSIOp>(b, loc, x, y);
 }
 
 static Value compare(OpBuilder &b, Location loc, Value x, Value y,

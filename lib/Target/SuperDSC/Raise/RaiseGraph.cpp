@@ -57,12 +57,19 @@ class Raiser {
 public:
   Raiser(const BundleProgram &program, const RaiseOptions &options,
          MLIRContext *context)
-      : program(program), options(options), context(context), builder(context),
+      : program(program), context(context), builder(context),
         collector(program, options, context) {}
 
   OwningOpRef<ModuleOp> run();
 
 private:
+  struct Argument {
+    std::string name;
+    MemRefType type;
+    std::vector<int64_t> strides;
+    std::map<unsigned, DimSize> sizes;
+  };
+
   void collectSizes();
   /// The size, divided, in the symbols.
   AffineExpr getSizeExpr(const DimSize &size) const;
@@ -71,6 +78,8 @@ private:
   AffineMap getSizeMap(ArrayRef<int64_t> numbers,
                        const std::map<unsigned, DimSize> &sizes) const;
   void setSizes(const Sdsc &sdsc, NamedAttrList &attributes) const;
+  FailureOr<SmallVector<Argument>> getArgumentsOfManifest();
+  FailureOr<SmallVector<Argument>> inferArguments();
   LogicalResult makeArguments();
   template <typename Function>
   static LogicalResult
@@ -92,7 +101,6 @@ private:
   LogicalResult raise(const Execution &execution, ArrayRef<TileLoop> loops);
 
   const BundleProgram &program;
-  RaiseOptions options;
   MLIRContext *context;
   OpBuilder builder;
   ExecutionCollector collector;
@@ -188,71 +196,74 @@ void Raiser::setSizes(const Sdsc &sdsc, NamedAttrList &attributes) const {
                                  0, sizes.size(), shares, context)));
 }
 
-LogicalResult Raiser::makeArguments() {
-  struct Argument {
-    std::string name;
-    MemRefType type;
-    std::vector<int64_t> strides;
-    std::map<unsigned, DimSize> sizes;
-  };
+FailureOr<SmallVector<Raiser::Argument>> Raiser::getArgumentsOfManifest() {
   SmallVector<Argument> arguments;
-  Location loc = UnknownLoc::get(context);
-  if (program.manifest) {
-    for (const ManifestTensor &tensor : program.manifest->arguments) {
-      FailureOr<MemRefType> type = getBufferType(tensor, loc);
-      if (failed(type))
-        return failure();
-      parameters[arguments.size()] = arguments.size();
-      arguments.push_back({tensor.name, *type, tensor.strides, {}});
-      for (const auto &[dim, name] : tensor.sizes)
-        arguments.back().sizes[dim] = {name};
-    }
-  } else {
-    // The largest of the tensors at the start of a segment is the argument. A
-    // result has the order of its iterations, which is that of its shape. What
-    // is read has a default layout where that is possible: a product reads its
-    // second factor by rows, whatever the order of its iterations.
-    std::map<int64_t, std::pair<int64_t, BufferShape>> largest;
-    SmallVector<const ExecutionNode *> loops;
-    auto consider = [&](const Execution &execution) -> LogicalResult {
-      for (unsigned number = 0; number < execution.places.size(); ++number) {
-        const Place &place = execution.places[number];
-        if (place.kind != Place::Argument)
-          continue;
-        bool isResult = llvm::is_contained(execution.sdsc->outputs, number);
-        FailureOr<BufferShape> shape =
-            getBufferShape(*execution.sdsc, number, execution.extents,
-                           execution.loc, !isResult);
-        if (failed(shape))
-          return failure();
-        int64_t sticks =
-            getGeometry(*execution.sdsc, execution.sdsc->tensors[number])
-                ->sticks;
-        for (auto [stride, loop] : llvm::zip_equal(place.strides, loops))
-          if (const SizeParameter *size = loop->getSize(); size && stride != 0)
-            addRoom(*shape, *size, loop->step->tile,
-                    stride / ::spyre::kStickBytes);
-        auto &known = largest[place.argument];
-        if (sticks > known.first)
-          known = {sticks, *shape};
-      }
-      return success();
-    };
-    if (failed(forEachExecution(nodes, loops, consider)))
+  for (const ManifestTensor &tensor : program.manifest->arguments) {
+    FailureOr<MemRefType> type =
+        getBufferType(tensor, UnknownLoc::get(context));
+    if (failed(type))
       return failure();
-    for (auto &[number, entry] : largest) {
-      FailureOr<MemRefType> type = getBufferType(entry.second, context, loc);
-      if (failed(type))
-        return failure();
-      parameters[number] = arguments.size();
-      arguments.push_back(
-          {"arg" + std::to_string(number), *type, {}, entry.second.sizes});
-    }
+    parameters[arguments.size()] = arguments.size();
+    arguments.push_back({tensor.name, *type, tensor.strides, {}});
+    for (const auto &[dim, name] : tensor.sizes)
+      arguments.back().sizes[dim] = {name};
   }
+  return arguments;
+}
+
+/// The largest of the tensors at the start of a segment is the argument. A
+/// result has the order of its iterations, which is that of its shape. What is
+/// read has a default layout where that is possible: a product reads its second
+/// factor by rows, whatever the order of its iterations.
+FailureOr<SmallVector<Raiser::Argument>> Raiser::inferArguments() {
+  std::map<int64_t, std::pair<int64_t, BufferShape>> largest;
+  SmallVector<const ExecutionNode *> loops;
+  auto consider = [&](const Execution &execution) -> LogicalResult {
+    for (unsigned number = 0; number < execution.places.size(); ++number) {
+      const Place &place = execution.places[number];
+      if (place.kind != Place::Argument)
+        continue;
+      bool isResult = llvm::is_contained(execution.sdsc->outputs, number);
+      FailureOr<BufferShape> shape = getBufferShape(
+          *execution.sdsc, number, execution.extents, execution.loc, !isResult);
+      if (failed(shape))
+        return failure();
+      int64_t sticks =
+          getGeometry(*execution.sdsc, execution.sdsc->tensors[number])->sticks;
+      for (auto [stride, loop] : llvm::zip_equal(place.strides, loops))
+        if (const SizeParameter *size = loop->getSize(); size && stride != 0)
+          addRoom(*shape, *size, loop->step->tile,
+                  stride / ::spyre::kStickBytes);
+      auto &known = largest[place.argument];
+      if (sticks > known.first)
+        known = {sticks, *shape};
+    }
+    return success();
+  };
+  if (failed(forEachExecution(nodes, loops, consider)))
+    return failure();
+  SmallVector<Argument> arguments;
+  for (auto &[number, entry] : largest) {
+    FailureOr<MemRefType> type =
+        getBufferType(entry.second, context, UnknownLoc::get(context));
+    if (failed(type))
+      return failure();
+    parameters[number] = arguments.size();
+    arguments.push_back(
+        {"arg" + std::to_string(number), *type, {}, entry.second.sizes});
+  }
+  return arguments;
+}
+
+LogicalResult Raiser::makeArguments() {
+  FailureOr<SmallVector<Argument>> arguments =
+      program.manifest ? getArgumentsOfManifest() : inferArguments();
+  if (failed(arguments))
+    return failure();
   SmallVector<Type> types;
-  for (const Argument &argument : arguments)
+  for (const Argument &argument : *arguments)
     types.push_back(argument.type);
-  function = func::FuncOp::create(builder, loc, "main",
+  function = func::FuncOp::create(builder, UnknownLoc::get(context), "main",
                                   builder.getFunctionType(types, {}));
   function.addEntryBlock();
   SmallVector<Attribute> symbols;
@@ -262,7 +273,7 @@ LogicalResult Raiser::makeArguments() {
   if (!symbols.empty())
     function->setAttr(SpyreGraphDialect::getSymbolsAttrName(),
                       builder.getArrayAttr(symbols));
-  for (auto [number, argument] : llvm::enumerate(arguments)) {
+  for (auto [number, argument] : llvm::enumerate(*arguments)) {
     function.setArgAttr(number, SpyreGraphDialect::getNameAttrName(),
                         builder.getStringAttr(argument.name));
     if (!argument.strides.empty())
