@@ -107,9 +107,7 @@ def _erfc(x: Tensor) -> Tensor:
     # From 10.1 on the nearest float is 0.
     a = x.abs().clamp(max=12.0)
     t = 1.0 / (1.0 + 0.5 * a)
-    p = torch.full_like(t, _ERFC[0])
-    for coefficient in _ERFC[1:]:
-        p = p * t + coefficient
+    p = horner(t, _ERFC)
     # The square of this part is exact: that of a is rounded, and an error of the
     # exponent is a relative one of the result.
     h = (a * 128.0).round() * (1.0 / 128.0)

@@ -100,13 +100,6 @@ class _Grid:
         return flat.expand(self.batch, self.channels, flat.shape[2])
 
 
-def _product(factors: Sequence[Tensor]) -> Tensor:
-    result = factors[0]
-    for factor in factors[1:]:
-        result = result * factor
-    return result
-
-
 #: Of the cubic polynomials that weigh elements.
 _CUBIC = -0.75
 
@@ -176,13 +169,13 @@ class _Taps:
 
     def weight(self) -> Tensor:
         """``[N, T, P]``, zero where there is no element."""
-        weight = self._joined(_product(self.weights))
+        weight = self._joined(functools.reduce(torch.mul, self.weights))
         return torch.where(self.inside, weight, 0.0)
 
     def slope(self, dim: int) -> Tensor:
         """How fast the weight grows along a dimension."""
         others = [*self.weights[:dim], *self.weights[dim + 1 :]]
-        return self._joined(_product([self.slopes[dim], *others]))
+        return self._joined(functools.reduce(torch.mul, others, self.slopes[dim]))
 
     def values(self, x: Tensor) -> Tensor:
         """``[N, C, T, P]`` of the input, zero where there is no element."""

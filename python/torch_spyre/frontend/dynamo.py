@@ -209,16 +209,9 @@ def _draw_again(utils: ModuleType) -> None:
 
 def _allow_flex_attention(flex_attention: ModuleType) -> None:
     """PyTorch's function has a list of devices, and its operator runs on any."""
-    check = flex_attention._validate_device
-
-    @wraps(check)
-    def validate_device(
-        query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
-    ) -> None:
-        if query.device.type != "spyre":
-            check(query, key, value)
-
-    flex_attention._validate_device = validate_device
+    flex_attention._validate_device = _on_spyre(
+        lambda query, key, value: None, flex_attention._validate_device
+    )
 
 
 def _register_backends_once(registry: ModuleType) -> None:
@@ -261,15 +254,12 @@ def _keep_elements_of_equal_sizes(decompositions: ModuleType) -> None:
 
     original = decompositions._upsample_linear
 
-    @wraps(original)
     def upsample_linear(
         x: torch.Tensor, out: Sequence[int], align_corners: bool, scales: Any
     ) -> torch.Tensor:
-        if _is_on_spyre(x):
-            scales = used_scales(out, x.shape[2:], scales)
-        return original(x, out, align_corners, scales)
+        return original(x, out, align_corners, used_scales(out, x.shape[2:], scales))
 
-    decompositions._upsample_linear = upsample_linear
+    decompositions._upsample_linear = _on_spyre(upsample_linear, original)
 
 
 def _correct_decompositions(decompositions: ModuleType) -> None:

@@ -216,18 +216,23 @@ def compile_sized(
     return False
 
 
+def _written_places(call: Call, arguments: list[Any]) -> Iterator[tuple[int, int, int]]:
+    """Of what is written: the argument's index, its tensor's, and its result's."""
+    position = 0
+    for index, argument in enumerate(arguments):
+        if index in call.written:
+            yield index, position, call.written.index(index)
+        position += sum(1 for _ in leaves([argument]))
+
+
 def _check_sizes(
     arguments: list[Any], call: Call, operands: Operands, metas: list[torch.Tensor]
 ) -> None:
     """What is written is as large as the result at all sizes of a program."""
-    position = 0
-    for index, argument in enumerate(arguments):
-        if index in call.written:
-            meta = metas[call.written.index(index)]
-            if not operands.agree(position, meta):
-                reason = f"argument {index} is not always as large as its result"
-                raise _C.UnsupportedOp(reason)
-        position += sum(1 for _ in leaves([argument]))
+    for index, tensor, result in _written_places(call, arguments):
+        if not operands.agree(tensor, metas[result]):
+            reason = f"argument {index} is not always as large as its result"
+            raise _C.UnsupportedOp(reason)
 
 
 class _Declined(_C.UnsupportedOp):
@@ -580,12 +585,8 @@ def _finish(
 
     specs: list[Any] = []
     if call.written:
-        position = 0
-        for index, argument in enumerate(arguments):
-            if index in call.written:
-                target = views[position]
-                builder.mutate(target, results[call.written.index(index)].id, [])
-            position += sum(1 for _ in leaves([argument]))
+        for _, tensor, result in _written_places(call, arguments):
+            builder.mutate(views[tensor], results[result].id, [])
     else:
         specs = in_lists(spec, results)
     infos = builder.set_outputs(wanted)
