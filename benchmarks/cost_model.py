@@ -35,7 +35,6 @@ def predict(tools: Path, text: str, options: str, folder: Path) -> float:
     """Seconds of all kernels of a function in the timing engine."""
     source, program, report = (folder / n for n in ("in.mlir", "out.mlir", "r.json"))
     source.write_text(text)
-    arguments = ["--arg", "zeros"] * (text.split(")", 1)[0].count("%") + 1)
     for command in (
         [
             tools / "spyre-opt",
@@ -44,7 +43,7 @@ def predict(tools: Path, text: str, options: str, folder: Path) -> float:
             "-o",
             program,
         ],
-        [tools / "spyre-run", program, *arguments, "--predict-only", "--json", report],
+        [tools / "spyre-run", program, "--predict-only", "--json", report],
     ):
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:

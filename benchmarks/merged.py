@@ -77,9 +77,7 @@ class Programs:
         parts = [self.parts[name] for name in names]
         file = self.folder / f"merged{number}.mlir"
         file.write_text(merge(parts))
-        count = sum(part.arguments.count("ktdp.layout =") for part in parts)
         arguments = ["--entry=main", "--predict-only", "--json=-"]
-        arguments += ["--arg=zeros"] * count
         report = json.loads(self.run([*command, str(file), *arguments]))
         seconds = dict.fromkeys(names, 0.0)
         for kernel in report["kernels"]:

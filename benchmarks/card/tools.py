@@ -209,9 +209,7 @@ def is_current(source: Path, program: Path, text: str, compiler: str) -> bool:
 
 def predict_program(program: Path, device: Path | None) -> dict[str, Any]:
     """The report of a program's prediction. Raises ToolError."""
-    count = program.read_text().split("func.func @main(")[1].split("{\n")[0]
     command = [tool("spyre-run"), str(program), "--entry=main", "--predict-only"]
-    command += ["--arg=zeros"] * count.count("ktdp.layout =")
     command += [f"--device={device}"] if device else []
     report: dict[str, Any] = json.loads(run([*command, "--json=-"]))
     return report

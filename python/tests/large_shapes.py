@@ -117,10 +117,7 @@ def run_tool(*command: str | Path, may_refuse: bool = False) -> bool:
 def predict(graph: Any, folder: Path) -> dict[str, Any]:
     program, report = folder / "program.mlir", folder / "report.json"
     program.write_text(graph.print_ktir())
-    arguments = ["--arg=zeros"] * (len(graph.inputs) + len(graph.outputs))
-    run_tool(
-        TOOLS / "spyre-run", program, "--predict-only", "--json", report, *arguments
-    )
+    run_tool(TOOLS / "spyre-run", program, "--predict-only", "--json", report)
     return json.loads(report.read_text())
 
 

@@ -85,8 +85,7 @@ def model_of(factory):
 def seconds_of(graph, folder):
     program = folder / "program.mlir"
     program.write_text(graph.print_ktir())
-    zeros = ["--arg=zeros"] * (len(graph.inputs) + len(graph.outputs))
-    said = json.loads(run("spyre-run", program, "--predict-only", "--json=-", *zeros))
+    said = json.loads(run("spyre-run", program, "--predict-only", "--json=-"))
     return said["predicted_seconds"]
 
 
@@ -217,10 +216,7 @@ def test_graph_file(tmp_path, capsys):
     assert cli.main(["--model", str(path), "--json=-", "--quiet"]) == 0
     result = json.loads(capsys.readouterr().out)
     run("spyre-opt", path, "--spyre-pipeline=to-ktir", "-o", tmp_path / "ktir.mlir")
-    zeros = ["--arg=zeros"] * 3
-    said = run(
-        "spyre-run", tmp_path / "ktir.mlir", "--predict-only", "--json=-", *zeros
-    )
+    said = run("spyre-run", tmp_path / "ktir.mlir", "--predict-only", "--json=-")
     expected = json.loads(said)["predicted_seconds"]
     assert result["phases"]["program"]["predicted_seconds"] == expected
     assert cli.main(["--model", str(path), "--what-if=launchSeconds=1,2"]) == 0

@@ -80,7 +80,8 @@ struct CommandLine {
       cl::desc("One per argument, in order: FILE.npy, a number, or 'zeros'\n"
                "for an array whose layout says its shape; a uint8 file of\n"
                "the layout's size holds the stored bytes; pool arguments\n"
-               "are allocated and take no --arg")};
+               "are allocated and take no --arg. With --predict-only, no\n"
+               "--arg at all means 'zeros' for each")};
   TextOption outDir{
       "out-dir", cl::cat(data), cl::value_desc("folder"),
       cl::desc("Write every array argument to <folder>/<name>.npy afterwards")};

@@ -119,7 +119,11 @@ public:
         executable(Executable::load(options.program, loadOptions(options),
                                     options.bundle)),
         device(chooseDevice(options, executable->plannedDevice())),
-        infos(executable->arguments()), bound(infos.size()) {
+        infos(executable->arguments()), args(options.args),
+        bound(infos.size()) {
+    // No values are read.
+    if (options.predictOnly && args.empty())
+      args.assign(infos.size(), "zeros");
     memory.emplace(device);
     warnOfOtherDevice(options, executable->plannedDevice());
     runOptions.threads = options.threads;
@@ -129,7 +133,7 @@ public:
   }
 
   void run() {
-    executable->checkCount(options.args.size());
+    executable->checkCount(args.size());
     // Numbers first: arrays may be as large as these say.
     for (size_t i = 0; i < infos.size(); ++i)
       if (isNumber(i))
@@ -161,7 +165,7 @@ private:
   }
 
   bool isNumber(size_t i) const {
-    return !isArrayText(options.args[i]) && options.args[i] != "zeros";
+    return !isArrayText(args[i]) && args[i] != "zeros";
   }
   void setSizes();
   void bindArgument(size_t i);
@@ -176,6 +180,8 @@ private:
   const std::unique_ptr<Executable> executable;
   const DeviceSpec device;
   std::vector<ArgumentInfo> infos;
+  /// What --arg says of each.
+  std::vector<std::string> args;
   std::vector<BoundArgument> bound;
   /// What the sizes of the run are, for messages.
   std::string sizes;
@@ -231,7 +237,7 @@ void Runner::setSizes() {
 
 void Runner::bindArgument(size_t i) {
   ArgumentInfo &info = infos[i];
-  const std::string &text = options.args[i];
+  const std::string &text = args[i];
   if (isNumber(i)) {
     if (info.layout)
       throw Error("argument '" + info.name +

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -116,8 +115,7 @@ class _Programs:
         def predict_one(graph: Any) -> dict[str, Any]:
             if isinstance(graph, AllReduce):
                 return graph.predict(cards, {**_C.device_spec(), **planned_for})
-            count = len(graph.inputs) + len(graph.outputs)
-            return simulate.simulate(graph.print_ktir(), count, planned_for)
+            return simulate.simulate(graph.print_ktir(), planned_for)
 
         with ThreadPoolExecutor(2) as pool:
             reports = dict(
@@ -396,7 +394,7 @@ def predict_mlir(path: str, *, device: dict[str, Any] | None = None) -> dict[str
         ktir = simulate.run_tool(
             [simulate.find_tool("spyre-opt"), path, f"--spyre-pipeline={pipeline}"]
         )
-    single = simulate.simulate(ktir, _num_arguments(ktir), numbers)
+    single = simulate.simulate(ktir, numbers)
     total = report.add_up([(single, 1)])
     part = {"name": "program", "layers": [], "count": 1, "programs": 1, **total}
     phase = {
@@ -408,15 +406,6 @@ def predict_mlir(path: str, *, device: dict[str, Any] | None = None) -> dict[str
         "parts": [{**part, "kernels": single["kernels"]}],
     }
     return {"model": path, "device": numbers, "phases": {"program": phase}}
-
-
-def _num_arguments(ktir: str) -> int:
-    """How many arguments the entry of a program takes.
-
-    Kernels have a grid, an entry has none.
-    """
-    entry = re.search(r"func\.func @\w+\(([^\n]*)", ktir)
-    return len(re.findall(r"%\w+:", entry[1])) if entry else 0
 
 
 def load_device(path: str) -> dict[str, Any]:

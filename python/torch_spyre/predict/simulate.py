@@ -20,15 +20,12 @@ def run_tool(command: list[str], text: str | None = None) -> str:
     return done.stdout
 
 
-def simulate(
-    ktir: str, num_arguments: int, device: dict[str, Any] | None = None
-) -> dict[str, Any]:
+def simulate(ktir: str, device: dict[str, Any] | None = None) -> dict[str, Any]:
     """The timing report of a program, on a device that differs in some numbers.
 
     The one place that hands device numbers over.
     """
     command = [find_tool("spyre-run"), "-", "--predict-only", "--json=-"]
-    command += ["--arg=zeros"] * num_arguments
     if not device:
         return json.loads(run_tool(command, ktir))
     with tempfile.TemporaryDirectory() as folder:

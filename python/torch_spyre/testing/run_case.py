@@ -387,8 +387,7 @@ def predict(case: Case) -> Result:
             program = parts.compile_step(TracedStep(gm, {}), {})
             seconds = 0.0
             for step in program.calls:
-                count = len(step.graph.inputs) + len(step.graph.outputs)
-                report = simulate.simulate(step.graph.print_ktir(), count)
+                report = simulate.simulate(step.graph.print_ktir())
                 seconds += sum(k["predicted_seconds"] for k in report["kernels"])
         except Exception as error:
             return _result(case, "error", _first_line(error))

@@ -13,6 +13,9 @@
 
 // - is standard input, and standard output.
 // RUN: spyre-run - --arg %t/x.npy --arg %t/y.npy --arg=2.5 --predict-only --json - < %s | %python -c "import json, sys; assert json.load(sys.stdin)['bottleneck'] == 'launch'"
+// Without --arg a prediction takes zeros, of arrays whose shapes are known.
+// RUN: not spyre-run %s --predict-only 2>&1 | FileCheck %s --check-prefix=SHAPE
+// SHAPE: error: argument 'x': 'zeros' needs a ktdp.layout that says the shape
 // The last of several values counts, and a value may begin with a dash.
 // RUN: spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg -2.5 --repeat 9 --repeat 1 --timing | FileCheck %s --check-prefix=LAST
 // LAST: host first run {{.*}} us, median of 1 {{.*}} us

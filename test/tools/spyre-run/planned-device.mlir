@@ -7,7 +7,7 @@
 // RUN: spyre-opt %s --spyre-pipeline="cores=4 device={%t/plan.json}" -o %t/ktir.mlir
 
 // The device of the plan need not be given again.
-// RUN: spyre-run %t/ktir.mlir --arg=zeros --arg=zeros --predict-only --json=%t/own.json 2>&1 | FileCheck %s --check-prefix=SILENT --allow-empty
+// RUN: spyre-run %t/ktir.mlir --predict-only --json=%t/own.json 2>&1 | FileCheck %s --check-prefix=SILENT --allow-empty
 // RUN: spyre-run %t/ktir.mlir --arg=zeros --arg=zeros --predict-only --device %t/plan.json --json=%t/same.json 2>&1 | FileCheck %s --check-prefix=SILENT --allow-empty
 // RUN: grep -v simulation_seconds %t/own.json > %t/own && grep -v simulation_seconds %t/same.json | diff - %t/own
 // SILENT-NOT: {{.}}
