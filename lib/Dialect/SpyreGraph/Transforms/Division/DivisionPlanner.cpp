@@ -289,68 +289,68 @@ DivisionPlanner::Price DivisionPlanner::getPrice(const Node &node,
   return sum;
 }
 
-/// The same at the largest sizes (0) or at the next smaller ones. With `held`,
-/// which operands are in LX, for a sum over all: without what users read.
-DivisionPlanner::Price
-DivisionPlanner::getPriceAt(unsigned size, const Node &node, unsigned candidate,
-                            const llvm::SmallBitVector *held) {
+/// Adds what it takes to get an operand from the op that makes it, in place of
+/// loading it. With `held`, see getPriceAt().
+void DivisionPlanner::addProducer(unsigned size, const Node &node,
+                                  unsigned candidate, const Node::Edge &edge,
+                                  const llvm::SmallBitVector *held,
+                                  Traffic &traffic) {
   const Divisions &divisions = node.divisions->at(size);
-  unsigned init = divisions.numOperands - 1;
-  Price price;
-  double loadSeconds = 0, otherSeconds = 0;
-  for (unsigned operand = 0; operand < init; ++operand) {
-    if (held && held->test(operand))
-      continue;
-    loadSeconds += divisions.get(candidate, operand).seconds;
-    price.movedBytes += divisions.get(candidate, operand).bytes;
-  }
-  for (const Node::Edge &edge : node.producers) {
-    const OperandCost &cost = divisions.get(candidate, edge.operand);
-    const Node &producer = nodes[edge.node];
-    double readSeconds = edge.operand == init ? 0 : cost.seconds;
-    double readBytes = edge.operand == init ? 0 : cost.bytes;
-    int slicing = node.divisions->get(candidate, edge.operand).slicing;
-    // In a first sweep from the last op on, producers that are not known yet
-    // are taken to agree, but each of them makes a part of its result once.
-    bool isKnown = producer.chosen >= 0;
-    bool isHeld = isKnown ? agrees(node, candidate, edge)
-                          : isFromLast && slicing != SlicingNumbers::kNone &&
-                                numbers.getCopies(slicing) == 1;
-    if (isHeld &&
-        fitsInSlices(slicing, node.divisions->operandBytes[edge.operand])) {
-      loadSeconds -= readSeconds;
-      price.movedBytes -= readBytes;
-      if (isKnown)
-        price.residentBytes += divisions.operandBytes[edge.operand];
-      continue;
-    }
-    double moveSeconds = std::numeric_limits<double>::infinity();
+  const OperandCost &cost = divisions.get(candidate, edge.operand);
+  const Node &producer = nodes[edge.node];
+  bool isInit = edge.operand == divisions.numOperands - 1;
+  double readSeconds = isInit ? 0 : cost.seconds;
+  double readBytes = isInit ? 0 : cost.bytes;
+  int slicing = node.divisions->get(candidate, edge.operand).slicing;
+  // In a first sweep from the last op on, producers that are not known yet are
+  // taken to agree, but each of them makes a part of its result once.
+  bool isKnown = producer.chosen >= 0;
+  bool isHeld = isKnown ? agrees(node, candidate, edge)
+                        : isFromLast && slicing != SlicingNumbers::kNone &&
+                              numbers.getCopies(slicing) == 1;
+  if (isHeld &&
+      fitsInSlices(slicing, node.divisions->operandBytes[edge.operand])) {
+    traffic.loadSeconds -= readSeconds;
+    traffic.price.movedBytes -= readBytes;
     if (isKnown)
-      moveSeconds = getMoveSeconds(size, producer, producer.chosen, slicing,
-                                   *node.divisions, edge.operand);
-    else if (isFromLast)
-      moveSeconds =
-          getShuffleSeconds(slicing, divisions.operandBytes[edge.operand]);
-    // What moves for another user serves this one, too. In a sum over all, the
-    // first one pays.
-    if (std::isfinite(moveSeconds) &&
-        llvm::any_of(producer.users, [&](const Node::Edge &other) {
-          const Node &user = nodes[other.node];
-          return &user != &node && (!held || &user < &node) &&
-                 getSlicing(user, other.operand) == slicing;
-        }))
-      moveSeconds = 0;
-    if (moveSeconds < readSeconds + spec.transferSetupSeconds) {
-      loadSeconds -= readSeconds;
-      price.movedBytes -= readBytes;
-      otherSeconds += moveSeconds;
-    } else {
-      otherSeconds += spec.transferSetupSeconds;
-    }
+      traffic.price.residentBytes += divisions.operandBytes[edge.operand];
+    return;
   }
+  double moveSeconds = std::numeric_limits<double>::infinity();
+  if (isKnown)
+    moveSeconds = getMoveSeconds(size, producer, producer.chosen, slicing,
+                                 *node.divisions, edge.operand);
+  else if (isFromLast)
+    moveSeconds =
+        getShuffleSeconds(slicing, divisions.operandBytes[edge.operand]);
+  // What moves for another user serves this one, too. In a sum over all, the
+  // first one pays.
+  if (std::isfinite(moveSeconds) &&
+      llvm::any_of(producer.users, [&](const Node::Edge &other) {
+        const Node &user = nodes[other.node];
+        return &user != &node && (!held || &user < &node) &&
+               getSlicing(user, other.operand) == slicing;
+      }))
+    moveSeconds = 0;
+  if (moveSeconds < readSeconds + spec.transferSetupSeconds) {
+    traffic.loadSeconds -= readSeconds;
+    traffic.price.movedBytes -= readBytes;
+    traffic.otherSeconds += moveSeconds;
+  } else {
+    traffic.otherSeconds += spec.transferSetupSeconds;
+  }
+}
+
+/// Adds what users take to read or move the result. Returns how many of them
+/// read it from device memory.
+unsigned DivisionPlanner::addUsers(unsigned size, const Node &node,
+                                   unsigned candidate,
+                                   const llvm::SmallBitVector *held,
+                                   Traffic &traffic) {
   unsigned disagreeing = 0;
   SmallVector<int, 4> moved;
-  int written = node.divisions->get(candidate, init).slicing;
+  int written =
+      node.divisions->get(candidate, node.divisions->numOperands - 1).slicing;
   for (const Node::Edge &edge : node.users) {
     const Node &user = nodes[edge.node];
     // In the first sweep, users that are not known yet are taken to agree.
@@ -360,7 +360,7 @@ DivisionPlanner::getPriceAt(unsigned size, const Node &node, unsigned candidate,
     const Divisions &reader = user.divisions->at(size);
     if (slicing == written &&
         fitsInSlices(slicing, user.divisions->operandBytes[edge.operand])) {
-      price.residentBytes += reader.operandBytes[edge.operand];
+      traffic.price.residentBytes += reader.operandBytes[edge.operand];
       continue;
     }
     double readSeconds = reader.get(user.chosen, edge.operand).seconds +
@@ -370,22 +370,43 @@ DivisionPlanner::getPriceAt(unsigned size, const Node &node, unsigned candidate,
                              : getMoveSeconds(size, node, candidate, slicing,
                                               *user.divisions, edge.operand);
     if (!held)
-      otherSeconds += std::min(readSeconds, moveSeconds);
+      traffic.otherSeconds += std::min(readSeconds, moveSeconds);
     if (moveSeconds < readSeconds)
       moved.push_back(slicing);
     else
       ++disagreeing;
   }
+  return disagreeing;
+}
+
+/// The same at the largest sizes (0) or at the next smaller ones. With `held`,
+/// which operands are in LX, for a sum over all: without what users read.
+DivisionPlanner::Price
+DivisionPlanner::getPriceAt(unsigned size, const Node &node, unsigned candidate,
+                            const llvm::SmallBitVector *held) {
+  const Divisions &divisions = node.divisions->at(size);
+  unsigned init = divisions.numOperands - 1;
+  Traffic traffic;
+  for (unsigned operand = 0; operand < init; ++operand) {
+    if (held && held->test(operand))
+      continue;
+    traffic.loadSeconds += divisions.get(candidate, operand).seconds;
+    traffic.price.movedBytes += divisions.get(candidate, operand).bytes;
+  }
+  for (const Node::Edge &edge : node.producers)
+    addProducer(size, node, candidate, edge, held, traffic);
+  unsigned disagreeing = addUsers(size, node, candidate, held, traffic);
   const OperandCost &stored = divisions.get(candidate, init);
   double storeSeconds =
       stored.seconds *
       (node.users.empty() ? 1.0 : double(disagreeing) / node.users.size());
+  Price price = traffic.price;
   if (node.users.empty() || disagreeing > 0)
     price.movedBytes += stored.bytes;
   // Subtractions may leave a small negative number.
-  loadSeconds = std::max(loadSeconds, 0.0);
-  price.seconds =
-      divisions.getSeconds(candidate, loadSeconds, storeSeconds) + otherSeconds;
+  double loadSeconds = std::max(traffic.loadSeconds, 0.0);
+  price.seconds = divisions.getSeconds(candidate, loadSeconds, storeSeconds) +
+                  traffic.otherSeconds;
   price.busySeconds = loadSeconds + storeSeconds +
                       divisions.candidates[candidate].computeSeconds;
   return price;

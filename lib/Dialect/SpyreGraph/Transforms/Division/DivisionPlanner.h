@@ -69,6 +69,14 @@ private:
     double movedBytes = 0;
   };
 
+  /// A price while it is added up.
+  struct Traffic {
+    Price price;
+    double loadSeconds = 0;
+    /// Moves, and what users take.
+    double otherSeconds = 0;
+  };
+
   const Divisions *getDivisions(SpyreOpInterface op);
   void connect(Node &node);
   void findRepeatable(Node &node);
@@ -90,6 +98,11 @@ private:
   double getSecondsOfAll(ArrayRef<Node *> some);
   void chooseForSizes(unsigned numSizes, unsigned sweeps);
   Price getPrice(const Node &node, unsigned candidate);
+  void addProducer(unsigned size, const Node &node, unsigned candidate,
+                   const Node::Edge &edge, const llvm::SmallBitVector *held,
+                   Traffic &traffic);
+  unsigned addUsers(unsigned size, const Node &node, unsigned candidate,
+                    const llvm::SmallBitVector *held, Traffic &traffic);
   Price getPriceAt(unsigned size, const Node &node, unsigned candidate,
                    const llvm::SmallBitVector *held = nullptr);
   Price getPriceOfAll(ArrayRef<Node *> some, unsigned size);
