@@ -3,25 +3,25 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch.fx import Node
 
+from torch_spyre.frontend.eager_steps import tensors_in
 from torch_spyre.frontend.size_classes import SYMBOLIC
 
 
 def products_in(metas: Iterable[Any]) -> Iterator[Any]:
     """The sizes of dimensions of fake tensors that are products of symbols."""
-    for meta in metas:
-        for tensor in meta if isinstance(meta, (tuple, list)) else (meta,):
-            if isinstance(tensor, torch.Tensor):
-                for size in tensor.shape:
-                    if isinstance(size, torch.SymInt):
-                        expr = size.node.expr
-                        if expr.is_Mul and len(expr.free_symbols) > 1:
-                            yield size
+    tensors = itertools.chain.from_iterable(map(tensors_in, metas))
+    for size in itertools.chain.from_iterable(t.shape for t in tensors):
+        if isinstance(size, torch.SymInt):
+            expr = size.node.expr
+            if expr.is_Mul and len(expr.free_symbols) > 1:
+                yield size
 
 
 def paddings_in(nodes: Iterable[Node], metas: Mapping[Node, Any]) -> Iterator[Any]:

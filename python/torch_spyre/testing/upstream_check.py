@@ -13,7 +13,7 @@ from pathlib import Path
 
 from torch_spyre.testing import upstream_config
 from torch_spyre.testing.located import InputError, nearest
-from torch_spyre.testing.upstream_config import Config
+from torch_spyre.testing.upstream_config import Config, TestFile
 
 
 @dataclass
@@ -38,22 +38,57 @@ def methods_of(path: str) -> dict[str, int]:
         raise InputError(path, 0, str(error)) from error
     found: dict[str, int] = {}
     for node in ast.walk(tree):
-        if not isinstance(node, ast.ClassDef):
-            continue
-        for item in node.body:
-            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                if item.name.startswith("test"):
-                    found[item.name] = item.lineno
-            elif isinstance(item, ast.Assign) and isinstance(item.value, ast.Dict):
-                names = [t.id for t in item.targets if isinstance(t, ast.Name)]
-                if "PARAMS" not in names:
-                    continue
-                for key in item.value.keys:
-                    pair = isinstance(key, ast.Tuple) and key.elts
-                    first = pair[0] if pair else key
-                    if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                        found[first.value] = first.lineno
+        if isinstance(node, ast.ClassDef):
+            for item in node.body:
+                found.update(_tests_of(item))
     return found
+
+
+def _tests_of(item: ast.stmt) -> dict[str, int]:
+    """The tests that a statement of a class defines, with their lines."""
+    if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return {item.name: item.lineno} if item.name.startswith("test") else {}
+    if not isinstance(item, ast.Assign) or not isinstance(item.value, ast.Dict):
+        return {}
+    if not any(isinstance(t, ast.Name) and t.id == "PARAMS" for t in item.targets):
+        return {}
+    keys = [
+        key.elts[0] if isinstance(key, ast.Tuple) and key.elts else key
+        for key in item.value.keys
+    ]
+    return {
+        key.value: key.lineno
+        for key in keys
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    }
+
+
+#: Path and method -> the configurations that list it.
+_Users = dict[tuple[str, str], list[str]]
+
+
+def _check_entries(
+    name: str,
+    file: TestFile,
+    methods: dict[str, dict[str, int]],
+    users: _Users,
+    problems: Problems,
+) -> None:
+    """Adds what a configuration lists of the ``methods`` of its files, by path."""
+    known = {method for own in methods.values() for method in own}
+    for listed in (listed for entry in file.entries for listed in entry.names):
+        # A parametrized test may be listed by one of its names.
+        found = {
+            m for m in known if listed.matches(m) or listed.method.startswith(f"{m}_")
+        }
+        if methods and not found:
+            problems.dead.append(
+                f"{listed.place}: {listed.text}: matches no test; "
+                f"{nearest(listed.method, known)}"
+            )
+        for path, own in methods.items():
+            for method in found & own.keys():
+                users.setdefault((path, method), []).append(name)
 
 
 def check(configs: Sequence[str], only: Sequence[str] = ()) -> Problems:
@@ -61,31 +96,17 @@ def check(configs: Sequence[str], only: Sequence[str] = ()) -> Problems:
     problems = Problems()
     loaded: dict[str, Config] = {c: upstream_config.load([c]) for c in configs}
     wanted = {str(Path(p).resolve()) for p in only}
-    users: dict[tuple[str, str], list[str]] = {}
+    users: _Users = {}
     methods: dict[str, dict[str, int]] = {}
     for name, config in loaded.items():
         for file in config.files:
             paths = [str(Path(p).resolve()) for p in upstream_config.expand(file)]
             paths = [p for p in paths if not wanted or p in wanted]
             for path in paths:
-                methods.setdefault(path, methods_of(path))
-            known = {m for p in paths for m in methods[p]}
-            for entry in file.entries:
-                for listed in entry.names:
-                    # A parametrized test may be listed by one of its names.
-                    found = {
-                        m
-                        for m in known
-                        if listed.matches(m) or listed.method.startswith(f"{m}_")
-                    }
-                    if paths and not found:
-                        problems.dead.append(
-                            f"{listed.place}: {listed.text}: matches no test; "
-                            f"{nearest(listed.method, known)}"
-                        )
-                    for path in paths:
-                        for method in found & methods[path].keys():
-                            users.setdefault((path, method), []).append(name)
+                if path not in methods:
+                    methods[path] = methods_of(path)
+            own = {path: methods[path] for path in paths}
+            _check_entries(name, file, own, users, problems)
     for (path, method), names in sorted(users.items()):
         if len(set(names)) > 1:
             where = ", ".join(dict.fromkeys(names))
