@@ -5,6 +5,8 @@
 
 #include "Spyre/Support/Error.h"
 
+#include "llvm/Support/Endian.h"
+
 #include <cctype>
 #include <cerrno>
 #include <cstring>
@@ -145,6 +147,33 @@ private:
 };
 } // namespace
 
+/// The data of an array whose first dimension is the fastest, the last one
+/// being so.
+static std::vector<uint8_t> toRowMajor(const NpyArray &array) {
+  std::vector<uint8_t> rowMajor(array.data.size());
+  size_t rank = array.shape.size();
+  int64_t elemSize = hostBytes(array.dtype), count = array.numElements();
+  std::vector<int64_t> index(rank, 0), strides(rank);
+  int64_t step = 1;
+  for (size_t d = 0; d < rank; ++d) {
+    strides[d] = step;
+    step *= array.shape[d];
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t offset = 0;
+    for (size_t d = 0; d < rank; ++d)
+      offset += index[d] * strides[d];
+    std::memcpy(&rowMajor[i * elemSize], &array.data[offset * elemSize],
+                elemSize);
+    for (size_t d = rank; d-- > 0;) {
+      if (++index[d] < array.shape[d])
+        break;
+      index[d] = 0;
+    }
+  }
+  return rowMajor;
+}
+
 NpyArray spyre::readNpy(const std::string &path) {
   auto fail = [&](const std::string &message) {
     throw Error(path + ": error: " + message);
@@ -165,8 +194,7 @@ NpyArray spyre::readNpy(const std::string &path) {
   int lengthSize = version == 1 ? 2 : 4;
   if (!file.read(reinterpret_cast<char *>(lengthBytes), lengthSize))
     fail("file ends within its header");
-  int64_t length = lengthBytes[0] | lengthBytes[1] << 8 | lengthBytes[2] << 16 |
-                   int64_t(lengthBytes[3]) << 24;
+  int64_t length = llvm::support::endian::read32le(lengthBytes);
   if (length > fileSize)
     fail("file ends within its header");
   std::string header(static_cast<size_t>(length), '\0');
@@ -201,29 +229,8 @@ NpyArray spyre::readNpy(const std::string &path) {
   if (bytes && !file.read(reinterpret_cast<char *>(array.data.data()), bytes))
     fail("cannot read data");
 
-  if (fortranOrder && array.shape.size() > 1 && count > 0) {
-    std::vector<uint8_t> rowMajor(array.data.size());
-    size_t rank = array.shape.size();
-    std::vector<int64_t> index(rank, 0), strides(rank);
-    int64_t step = 1;
-    for (size_t d = 0; d < rank; ++d) {
-      strides[d] = step;
-      step *= array.shape[d];
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      int64_t offset = 0;
-      for (size_t d = 0; d < rank; ++d)
-        offset += index[d] * strides[d];
-      std::memcpy(&rowMajor[i * elemSize], &array.data[offset * elemSize],
-                  elemSize);
-      for (size_t d = rank; d-- > 0;) {
-        if (++index[d] < array.shape[d])
-          break;
-        index[d] = 0;
-      }
-    }
-    array.data = std::move(rowMajor);
-  }
+  if (fortranOrder && array.shape.size() > 1 && count > 0)
+    array.data = toRowMajor(array);
   return array;
 }
 

@@ -46,6 +46,8 @@ private:
   FailureOr<SmallVector<Cores>> list(Operation *op, StringRef name,
                                      IntegerSet set, ArrayRef<int64_t> groups);
   FailureOr<SmallVector<int64_t>> getGroups(Operation *op, TileFutureType type);
+  LogicalResult checkGroup(Operation *op, const Receive &receive, int64_t group,
+                           ArrayRef<int64_t> producers, ArrayRef<int64_t> own);
 
   const int64_t numCores;
 };
@@ -156,6 +158,72 @@ static LogicalResult checkShape(Operation *op, const Receive &receive,
   return success();
 }
 
+/// `own`: the consumers of the group.
+LogicalResult InterTileVerifier::checkGroup(Operation *op,
+                                            const Receive &receive,
+                                            int64_t group,
+                                            ArrayRef<int64_t> producers,
+                                            ArrayRef<int64_t> own) {
+  // KTDP-INTER_TILE-C13
+  for (int64_t core : own)
+    if (receive.isReduction && !llvm::is_contained(producers, core))
+      return op->emitOpError("consumer ")
+             << core << " of group " << group << " is not a producer of it";
+  // KTDP-INTER_TILE-C14
+  bool isEqual = producers == own;
+  if (receive.isSymmetric && !isEqual)
+    return op->emitOpError("consumers of group ")
+           << group << " must be its producers";
+  if (receive.mayBeOneCore && !isEqual && own.size() != 1)
+    return op->emitOpError("consumers of group ")
+           << group << " must be its producers or exactly one core, but got "
+           << own.size();
+
+  SmallVector<int64_t> dependents(numCores, -1);
+  for (int64_t consumer : own) {
+    size_t numSources = 0;
+    for (int64_t core = 0; core < numCores; ++core) {
+      bool isProducer = llvm::is_contained(producers, core);
+      if (!receive.dependency) {
+        numSources += isProducer;
+        if (isProducer)
+          dependents[core] = consumer;
+        continue;
+      }
+      SmallVector<int64_t, 2> symbols;
+      if (receive.dependency->getNumSymbols() == 2)
+        symbols.push_back(group);
+      symbols.push_back(consumer);
+      if (!containsPoint(*receive.dependency, core, symbols))
+        continue;
+      // KTDP-INTER_TILE-C3
+      if (!isProducer)
+        return op->emitOpError("consumer ")
+               << consumer << " depends on core " << core
+               << ", which does not produce for group " << group;
+      // KTDP-INTER_TILE-C5
+      if (receive.isReduction && dependents[core] >= 0)
+        return op->emitOpError("consumers ")
+               << dependents[core] << " and " << consumer << " of group "
+               << group << " both depend on core " << core;
+      dependents[core] = consumer;
+      ++numSources;
+    }
+    // KTDP-INTER_TILE-C8
+    if (receive.isSingle && numSources != 1)
+      return op->emitOpError("consumer ")
+             << consumer << " of group " << group
+             << " must depend on exactly one producer, but depends on "
+             << numSources;
+  }
+  // KTDP-INTER_TILE-C4
+  for (int64_t core : producers)
+    if (dependents[core] < 0)
+      return op->emitOpError("no consumer of group ")
+             << group << " depends on its producer " << core;
+  return checkShape(op, receive, producers.size(), own.size());
+}
+
 LogicalResult InterTileVerifier::checkReceive(Operation *op,
                                               const Receive &receive) {
   // KTDP-INTER_TILE-C10
@@ -187,65 +255,7 @@ LogicalResult InterTileVerifier::checkReceive(Operation *op,
     for (int64_t core = 0; core < numCores; ++core)
       if (containsPoint(produce.getProducerTilesPerGroup(), core, group))
         producers.push_back(core);
-    ArrayRef<int64_t> own = (*consumers)[index];
-    // KTDP-INTER_TILE-C13
-    for (int64_t core : own)
-      if (receive.isReduction && !llvm::is_contained(producers, core))
-        return op->emitOpError("consumer ")
-               << core << " of group " << group << " is not a producer of it";
-    // KTDP-INTER_TILE-C14
-    bool isEqual = ArrayRef<int64_t>(producers) == own;
-    if (receive.isSymmetric && !isEqual)
-      return op->emitOpError("consumers of group ")
-             << group << " must be its producers";
-    if (receive.mayBeOneCore && !isEqual && own.size() != 1)
-      return op->emitOpError("consumers of group ")
-             << group << " must be its producers or exactly one core, but got "
-             << own.size();
-
-    SmallVector<int64_t> dependents(numCores, -1);
-    for (int64_t consumer : own) {
-      size_t numSources = 0;
-      for (int64_t core = 0; core < numCores; ++core) {
-        bool isProducer = llvm::is_contained(producers, core);
-        if (!receive.dependency) {
-          numSources += isProducer;
-          if (isProducer)
-            dependents[core] = consumer;
-          continue;
-        }
-        SmallVector<int64_t, 2> symbols;
-        if (receive.dependency->getNumSymbols() == 2)
-          symbols.push_back(group);
-        symbols.push_back(consumer);
-        if (!containsPoint(*receive.dependency, core, symbols))
-          continue;
-        // KTDP-INTER_TILE-C3
-        if (!isProducer)
-          return op->emitOpError("consumer ")
-                 << consumer << " depends on core " << core
-                 << ", which does not produce for group " << group;
-        // KTDP-INTER_TILE-C5
-        if (receive.isReduction && dependents[core] >= 0)
-          return op->emitOpError("consumers ")
-                 << dependents[core] << " and " << consumer << " of group "
-                 << group << " both depend on core " << core;
-        dependents[core] = consumer;
-        ++numSources;
-      }
-      // KTDP-INTER_TILE-C8
-      if (receive.isSingle && numSources != 1)
-        return op->emitOpError("consumer ")
-               << consumer << " of group " << group
-               << " must depend on exactly one producer, but depends on "
-               << numSources;
-    }
-    // KTDP-INTER_TILE-C4
-    for (int64_t core : producers)
-      if (dependents[core] < 0)
-        return op->emitOpError("no consumer of group ")
-               << group << " depends on its producer " << core;
-    if (failed(checkShape(op, receive, producers.size(), own.size())))
+    if (failed(checkGroup(op, receive, group, producers, (*consumers)[index])))
       return failure();
   }
   return success();

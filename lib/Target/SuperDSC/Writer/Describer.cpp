@@ -240,8 +240,7 @@ std::optional<std::vector<std::string>> Describer::getNames() const {
   return names;
 }
 
-/// Sticks of operands without a lane, padding, names.
-LogicalResult Describer::chooseSticks() {
+void Describer::chooseSticks() {
   std::vector<Dim> &dims = result.sdsc.dims;
   Operand &reference =
       op.getCombiner() == Combiner::None ? init() : operands.front();
@@ -290,7 +289,10 @@ LogicalResult Describer::chooseSticks() {
         !(indirect && &operand == &operands[indirect->index]))
       first = &operand;
   commonStick = dimOf(first->access.laneDim);
+}
 
+LogicalResult Describer::padDims() {
+  std::vector<Dim> &dims = result.sdsc.dims;
   SmallVector<int64_t> granularity = getGranularity();
   std::optional<std::vector<std::string>> names = getNames();
   if (!names)
@@ -400,8 +402,10 @@ FailureOr<OpDescription> Describer::run() {
     return op->emitOpError("has no work division");
   if (llvm::is_contained(extents, 0))
     return FailureOr<OpDescription>(refuse() << "an empty reduction");
-  if (failed(readOperands()) || failed(chooseDims()) ||
-      failed(chooseSticks()) || failed(chooseSizes()) ||
+  if (failed(readOperands()) || failed(chooseDims()))
+    return failure();
+  chooseSticks();
+  if (failed(padDims()) || failed(chooseSizes()) ||
       failed(checkWrites(init())) ||
       failed(describeOperation(op, dimOfLoop, result.sdsc)))
     return failure();

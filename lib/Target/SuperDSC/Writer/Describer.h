@@ -74,7 +74,10 @@ private:
   mlir::LogicalResult chooseGatheredDim();
   bool needsUnitDim();
   mlir::SmallVector<int64_t> getGranularity() const;
-  mlir::LogicalResult chooseSticks();
+  /// The sticks of operands that have no lane.
+  void chooseSticks();
+  /// Sizes with padding, names, and the order over cores.
+  mlir::LogicalResult padDims();
   /// The names of the dimensions, or nothing if there are not enough.
   std::optional<std::vector<std::string>> getNames() const;
   mlir::LogicalResult chooseSizes();

@@ -44,60 +44,79 @@ BufferUses getBufferUses(Operation *op) {
   return uses;
 }
 
-} // namespace
-
-SmallVector<Operation *> spyre_graph::scheduleForMemory(
-    Block &block, function_ref<int64_t(Value)> sizeOf, unsigned window) {
-  SmallVector<Operation *> ops;
-  DenseMap<Operation *, unsigned> numberOf;
-  for (Operation &op : block.without_terminator()) {
-    numberOf[&op] = ops.size();
-    ops.push_back(&op);
+/// What operations of a block wait for: those that make their operands, or
+/// access the same buffers before.
+struct Dependences {
+  explicit Dependences(Block &block) {
+    for (Operation &op : block.without_terminator()) {
+      numberOf[&op] = ops.size();
+      ops.push_back(&op);
+    }
+    followers.resize(ops.size());
+    waiting.resize(ops.size());
+    for (unsigned number = 0; number < ops.size(); ++number)
+      addUsesOf(number);
   }
-  std::vector<SmallVector<unsigned, 4>> followers(ops.size());
-  std::vector<unsigned> waiting(ops.size(), 0);
+
+  SmallVector<Operation *> ops;
+  std::vector<SmallVector<unsigned, 4>> followers;
+  /// How many each one waits for; one that it waits for twice counts twice.
+  std::vector<unsigned> waiting;
   std::vector<BufferUses> usesOf;
-  // Uses left of each buffer, and its last writer and the readers since.
-  DenseMap<Value, unsigned> usesLeft;
-  DenseMap<Value, unsigned> writer;
-  DenseMap<Value, SmallVector<unsigned, 4>> readers;
-  auto depend = [&](unsigned later, unsigned earlier) {
+  /// By how many operations each buffer is used.
+  DenseMap<Value, unsigned> numUses;
+
+private:
+  void depend(unsigned later, unsigned earlier) {
     if (later == earlier)
       return;
     followers[earlier].push_back(later);
     ++waiting[later];
-  };
-  for (auto [number, op] : llvm::enumerate(ops)) {
-    unsigned self = number;
-    op->walk([&](Operation *inner) {
+  }
+
+  void addUsesOf(unsigned number) {
+    ops[number]->walk([&](Operation *inner) {
       for (Value operand : inner->getOperands())
         if (Operation *definition = operand.getDefiningOp())
           if (auto known = numberOf.find(definition); known != numberOf.end())
-            depend(self, known->second);
+            depend(number, known->second);
     });
-    BufferUses own = getBufferUses(op);
+    BufferUses own = getBufferUses(ops[number]);
     for (Value buffer : own.buffers) {
-      ++usesLeft[buffer];
+      ++numUses[buffer];
       auto last = writer.find(buffer);
       if (last != writer.end())
-        depend(self, last->second);
+        depend(number, last->second);
       if (own.written.contains(buffer)) {
         for (unsigned reader : readers[buffer])
-          depend(self, reader);
+          depend(number, reader);
         readers[buffer].clear();
-        writer[buffer] = self;
+        writer[buffer] = number;
       } else {
-        readers[buffer].push_back(self);
+        readers[buffer].push_back(number);
       }
     }
     usesOf.push_back(std::move(own));
   }
 
+  DenseMap<Operation *, unsigned> numberOf;
+  /// The last writer of each buffer, and the readers since.
+  DenseMap<Value, unsigned> writer;
+  DenseMap<Value, SmallVector<unsigned, 4>> readers;
+};
+
+} // namespace
+
+SmallVector<Operation *> spyre_graph::scheduleForMemory(
+    Block &block, function_ref<int64_t(Value)> sizeOf, unsigned window) {
+  Dependences dependences(block);
+  std::vector<unsigned> waiting = dependences.waiting;
+  DenseMap<Value, unsigned> usesLeft = dependences.numUses;
   llvm::SmallDenseSet<Value, 16> live;
   /// Bytes that an operation adds to what is live after it.
   auto getGrowth = [&](unsigned number) {
     int64_t growth = 0;
-    for (Value buffer : usesOf[number].buffers) {
+    for (Value buffer : dependences.usesOf[number].buffers) {
       bool isLive = live.contains(buffer), dies = usesLeft[buffer] == 1;
       if (isLive && dies)
         growth -= sizeOf(buffer);
@@ -107,7 +126,7 @@ SmallVector<Operation *> spyre_graph::scheduleForMemory(
     return growth;
   };
   std::set<unsigned> ready;
-  for (unsigned number = 0; number < ops.size(); ++number)
+  for (unsigned number = 0; number < waiting.size(); ++number)
     if (waiting[number] == 0)
       ready.insert(number);
   SmallVector<Operation *> order;
@@ -123,13 +142,13 @@ SmallVector<Operation *> spyre_graph::scheduleForMemory(
       }
     }
     ready.erase(best);
-    order.push_back(ops[best]);
-    for (Value buffer : usesOf[best].buffers) {
+    order.push_back(dependences.ops[best]);
+    for (Value buffer : dependences.usesOf[best].buffers) {
       live.insert(buffer);
       if (--usesLeft[buffer] == 0)
         live.erase(buffer);
     }
-    for (unsigned follower : followers[best])
+    for (unsigned follower : dependences.followers[best])
       if (--waiting[follower] == 0)
         ready.insert(follower);
   }
