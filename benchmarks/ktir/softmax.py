@@ -25,15 +25,17 @@ class Kernel:
         self.tail: list[str] = []
         self.carried = ""
 
+    def place(self, name: str, where: str, slab: int) -> tuple[str, str, int]:
+        """The pointer of an array, its memory space and how many sticks it has there."""
+        if where == "d":
+            return f"%{name}", "global", STICKS
+        pointer = f"%p_{name}"
+        self.head.append(f"{pointer} = arith.constant {slab} : index")
+        return pointer, "ct_local", self.columns
+
     def view(self, name: str, where: str, slab: int) -> None:
         """An array; in LX each core has its own columns."""
-        space, count = (
-            ("global", STICKS) if where == "d" else ("ct_local", self.columns)
-        )
-        pointer = f"%{name}"
-        if where == "l":
-            pointer = f"%p_{name}"
-            self.head.append(f"{pointer} = arith.constant {slab} : index")
+        pointer, space, count = self.place(name, where, slab)
         self.head.append(
             f"%v_{name} = ktdp.construct_memory_view {pointer}, sizes: [{count}, {ROWS}, {LANES}], "
             f"strides: [{ROWS * LANES}, {LANES}, 1] {{coordinate_set = {box(count, ROWS, LANES)}, "
@@ -49,13 +51,7 @@ class Kernel:
 
     def vector_view(self, name: str, where: str, slab: int) -> None:
         """A reduced vector [16, 64], moved as a whole."""
-        space, count = (
-            ("global", STICKS) if where == "d" else ("ct_local", self.columns)
-        )
-        pointer = f"%{name}"
-        if where == "l":
-            pointer = f"%p_{name}"
-            self.head.append(f"{pointer} = arith.constant {slab} : index")
+        pointer, space, count = self.place(name, where, slab)
         self.head.append(
             f"%v_{name} = ktdp.construct_memory_view {pointer}, sizes: [{count}, {LANES}], "
             f"strides: [{LANES}, 1] {{coordinate_set = {box(count, LANES)}, "

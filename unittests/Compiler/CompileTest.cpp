@@ -6,6 +6,7 @@
 #include "Spyre/Device/DL16.h"
 #include "Spyre/Device/HostTransfer.h"
 #include "Spyre/Runtime/Memory/DeviceMemory.h"
+#include "Spyre/Support/Shape.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -20,14 +21,6 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
-Sizes rowMajor(const Sizes &sizes) {
-  Sizes strides(sizes.size());
-  int64_t step = 1;
-  for (size_t dim = sizes.size(); dim-- > 0; step *= sizes[dim])
-    strides[dim] = step;
-  return strides;
-}
-
 size_t count(const Sizes &sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), size_t(1),
                          std::multiplies<>());
@@ -41,14 +34,14 @@ protected:
     TensorLayout layout(sizes, HostDtype::Float32);
     uint64_t address = memory.allocate(layout.sizeInBytes());
     EXPECT_EQ(values.size(), count(sizes));
-    hostToDevice(values.data(), HostDtype::Float32, sizes, rowMajor(sizes),
-                 layout, memory.at(address));
+    hostToDevice(values.data(), HostDtype::Float32, sizes,
+                 rowMajorStrides(sizes), layout, memory.at(address));
     inputs.push_back(static_cast<int64_t>(address) / 4);
-    return builder.addArgument(name, HostDtype::Float32, sizes, rowMajor(sizes),
-                               layout);
+    return builder.addArgument(name, HostDtype::Float32, sizes,
+                               rowMajorStrides(sizes), layout);
   }
   ValueMeta meta(const Sizes &sizes) {
-    return {HostDtype::Float32, sizes, rowMajor(sizes)};
+    return {HostDtype::Float32, sizes, rowMajorStrides(sizes)};
   }
   int op(const std::string &name, Arguments args, const Sizes &result,
          KeywordArguments kwargs = {}) {

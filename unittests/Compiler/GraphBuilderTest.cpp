@@ -3,6 +3,7 @@
 
 #include "Spyre/Compiler/GraphBuilder.h"
 
+#include "Spyre/Support/Shape.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
@@ -12,14 +13,6 @@ using namespace spyre;
 namespace {
 
 using Sizes = std::vector<int64_t>;
-
-Sizes rowMajor(const Sizes &sizes) {
-  Sizes strides(sizes.size());
-  int64_t step = 1;
-  for (size_t dim = sizes.size(); dim-- > 0; step *= sizes[dim])
-    strides[dim] = step;
-  return strides;
-}
 
 ::testing::AssertionResult contains(const std::string &text,
                                     const std::string &part) {
@@ -32,11 +25,11 @@ class GraphBuilderTest : public ::testing::Test {
 protected:
   int argument(const std::string &name, const Sizes &sizes,
                HostDtype dtype = HostDtype::Float16) {
-    return builder.addArgument(name, dtype, sizes, rowMajor(sizes),
+    return builder.addArgument(name, dtype, sizes, rowMajorStrides(sizes),
                                TensorLayout(sizes, dtype));
   }
   ValueMeta meta(const Sizes &sizes, HostDtype dtype = HostDtype::Float16) {
-    return {dtype, sizes, rowMajor(sizes)};
+    return {dtype, sizes, rowMajorStrides(sizes)};
   }
   int op(const std::string &name, Arguments args, const ValueMeta &result,
          KeywordArguments kwargs = {}) {

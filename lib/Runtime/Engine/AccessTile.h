@@ -297,6 +297,8 @@ private:
   /// Moves element by element, and only those inside the allocation.
   void loadInside(void *tile, bool ieee) const;
   void storeInside(const void *tile, bool ieee) const;
+  /// Makes the host tile row-major.
+  void setRowMajor();
   void makeRunsOfTable(GroupState &state, int64_t rows, int64_t length);
   static void makeTableOfRuns(GroupState &state, const GroupRows &rows);
   static void addToRuns(GroupState &state, const Run &piece);

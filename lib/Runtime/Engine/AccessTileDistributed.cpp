@@ -11,11 +11,7 @@ template <typename Visit>
 std::string TileVal::forEachPart(const std::vector<const ViewVal *> &partitions,
                                  Visit &&visit) {
   const AccessTilePlan &p = *plan;
-  int64_t step = 1;
-  for (int t = p.rank - 1; t >= 0; --t) {
-    tileStrides[t] = step;
-    step *= sizes[t];
-  }
+  setRowMajor();
   int64_t memorySize = deviceSize(p.movedElem(partitions.front()->elem));
   bool isCovered = false;
   DistributedPart result;

@@ -281,11 +281,7 @@ std::string TileVal::prepareEnumerated(bool zeroOutside) {
   baseOffset = 0;
   primary = 0;
   linearLoops.clear();
-  int64_t step = 1;
-  for (int t = p.rank - 1; t >= 0; --t) {
-    tileStrides[t] = step;
-    step *= sizes[t];
-  }
+  setRowMajor();
   if (view.checked && !zeroOutside)
     return "";
   return checkAllocation(zeroOutside);

@@ -7,6 +7,14 @@
 
 using namespace spyre::runtime;
 
+void TileVal::setRowMajor() {
+  int64_t step = 1;
+  for (int d = plan->rank - 1; d >= 0; --d) {
+    tileStrides[d] = step;
+    step *= sizes[d];
+  }
+}
+
 bool TileVal::isRowMajor() const {
   int64_t step = 1;
   for (int d = plan->rank - 1; d >= 0; --d) {

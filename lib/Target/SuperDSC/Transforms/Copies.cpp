@@ -90,28 +90,13 @@ void SuperDSCLegalizer::splitCopy() {
     return;
   RankedTensorType from = typeOf(0), to = typeOf(1);
   auto isWhole = [&](unsigned number) {
-    int64_t count = 1;
-    for (int64_t extent : extents)
-      count *= extent;
-    return count == typeOf(number).getNumElements() &&
+    return ShapedType::getNumElements(extents) ==
+               typeOf(number).getNumElements() &&
            isInLoopDims(maps[number]);
   };
   AffineMap identity =
       AffineMap::getMultiDimIdentityMap(extents.size(), builder.getContext());
-  bool converts = from.getElementType() != to.getElementType();
-  if (converts || !isWhole(0)) {
-    // First the part in its own stick, converted.
-    builder.setInsertionPoint(operation);
-    int64_t lane = in->laneDim;
-    Value part = copy(operation->getOperand(0), maps[0],
-                      empty(withStick(extents, to.getElementType(), lane)),
-                      identity, extents);
-    made.back().setLoopExtentMap(op.getLoopExtentMap());
-    operation->setOperand(0, part);
-    setMap(0, identity);
-  }
-  if (!isWhole(1)) {
-    int64_t lane = out->laneDim;
+  auto copyPart = [&](int64_t lane) {
     builder.setInsertionPoint(operation);
     Value part = copy(operation->getOperand(0), maps[0],
                       empty(withStick(extents, to.getElementType(), lane)),
@@ -119,5 +104,10 @@ void SuperDSCLegalizer::splitCopy() {
     made.back().setLoopExtentMap(op.getLoopExtentMap());
     operation->setOperand(0, part);
     setMap(0, identity);
-  }
+  };
+  // First the part in its own stick, converted.
+  if (from.getElementType() != to.getElementType() || !isWhole(0))
+    copyPart(in->laneDim);
+  if (!isWhole(1))
+    copyPart(out->laneDim);
 }
