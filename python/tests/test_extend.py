@@ -368,6 +368,25 @@ def test_fallback_of_what_writes():
     assert_exact(result.cpu(), expected[4:10])
 
 
+@pytest.mark.parametrize("other", [torch.int16, torch.int8, torch.int32])
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_fallback_of_one_storage_as_two_dtypes(other):
+    seen = []
+
+    @extend.fallback(ops.fill_up.default)
+    def fill_up(x, y):
+        seen.append(y.clone())
+        x.add_(1)
+        return y.clone()
+
+    host = torch.arange(1, 8, dtype=HALF)
+    x = host.to("spyre")
+    result = ops.fill_up(x, x[:6].view(other))
+    assert_exact(seen[0], host[:6].view(other))
+    assert_exact(x.cpu(), host + 1)
+    assert_exact(result.cpu(), (host + 1)[:6].view(other))
+
+
 def test_errors_outside_programs_name_the_line_of_the_call():
     @extend.fallback(ops.cube.default)
     def fails(x, scale=1.0):

@@ -19,7 +19,7 @@ class _Copies:
 
     def __init__(self, op: OpOverload) -> None:
         self._op = op
-        self._storages: dict[int, torch.Tensor] = {}
+        self._storages: dict[int, torch.UntypedStorage] = {}
         self._tensors: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.device: torch.device | None = None
 
@@ -40,10 +40,9 @@ class _Copies:
             storage = value.untyped_storage()
             key = storage._cdata
             if key not in self._storages:
-                count = storage.nbytes() // value.element_size()
-                self._storages[key] = value.as_strided((count,), (1,), 0).cpu()
-            place = (value.shape, value.stride(), value.storage_offset())
-            copy = self._storages[key].as_strided(*place)
+                self._storages[key] = storage.cpu()
+            place = (value.storage_offset(), value.shape, value.stride())
+            copy = torch.empty(0, dtype=value.dtype).set_(self._storages[key], *place)
             self._tensors[id(value)] = (value, copy)
         return self._tensors[id(value)][1]
 
