@@ -105,8 +105,8 @@ def check(configs: Sequence[str], only: Sequence[str] = ()) -> Problems:
             for path in paths:
                 if path not in methods:
                     methods[path] = methods_of(path)
-            own = {path: methods[path] for path in paths}
-            _check_entries(name, file, own, users, problems)
+            of_file = {path: methods[path] for path in paths}
+            _check_entries(name, file, of_file, users, problems)
     for (path, method), names in sorted(users.items()):
         if len(set(names)) > 1:
             where = ", ".join(dict.fromkeys(names))
