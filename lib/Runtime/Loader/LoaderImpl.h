@@ -169,6 +169,8 @@ private:
                    llvm::SmallDenseMap<mlir::Value, int> &regs);
   int constantRegister(mlir::Attribute value, mlir::Type type,
                        ScalarProgram &body);
+  /// The register of a scalar of the function: a constant, or what it captures.
+  int scalarRegister(mlir::Value value, ScalarProgram &body);
 
   SizeSource sizeOf(mlir::OpFoldResult size);
 

@@ -283,15 +283,7 @@ LogicalResult FunctionLoader::LinalgOpLoader::loadInput(OpOperand &input) {
                 !isa<RankedTensorType>(value.getType())))
     return unsupportedOperand(value);
   if (!isa<RankedTensorType>(value.getType())) {
-    Attribute constant;
-    int reg = -1;
-    if (matchPattern(value, m_Constant(&constant)))
-      reg = loader.constantRegister(constant, value.getType(), body);
-    if (reg < 0) {
-      reg = body.addReg(*elem);
-      body.captured.push_back({reg, loader.scalarSlot(value)});
-    }
-    regs[arg] = reg;
+    regs[arg] = loader.scalarRegister(value, body);
     return success();
   }
   LoopOperand operand;

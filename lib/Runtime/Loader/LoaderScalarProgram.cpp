@@ -342,9 +342,27 @@ int FunctionLoader::constantRegister(Attribute value, Type type,
   return constant.reg;
 }
 
+int FunctionLoader::scalarRegister(Value value, ScalarProgram &body) {
+  Attribute constant;
+  if (matchPattern(value, m_Constant(&constant)))
+    if (int reg = constantRegister(constant, value.getType(), body); reg >= 0)
+      return reg;
+  int reg = body.addReg(*elemOf(value.getType()));
+  body.captured.push_back({reg, scalarSlot(value)});
+  return reg;
+}
+
 //===----------------------------------------------------------------------===//
 // Elementwise ops on tensors
 //===----------------------------------------------------------------------===//
+
+/// The elements of a constant tensor that are all the same; null for others.
+static DenseElementsAttr getSplat(Value value) {
+  DenseElementsAttr dense;
+  return matchPattern(value, m_Constant(&dense)) && dense && dense.isSplat()
+             ? dense
+             : nullptr;
+}
 
 LogicalResult FunctionLoader::loadElementwise(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
@@ -370,43 +388,25 @@ LogicalResult FunctionLoader::loadElementwise(Operation *op) {
   llvm::SmallDenseMap<Value, int> regs;
   Value shapeOf;
   // At least one operand has to be a tensor in memory: it gives the shape.
-  unsigned numConstants = 0, numTensors = 0;
-  for (Value operand : op->getOperands())
-    if (isa<RankedTensorType>(operand.getType())) {
-      ++numTensors;
-      DenseElementsAttr dense;
-      numConstants +=
-          matchPattern(operand, m_Constant(&dense)) && dense && dense.isSplat();
-    }
-  bool foldConstants = numConstants < numTensors;
+  bool foldConstants = llvm::any_of(op->getOperands(), [](Value operand) {
+    return isa<RankedTensorType>(operand.getType()) && !getSplat(operand);
+  });
   for (Value operand : op->getOperands()) {
     if (regs.count(operand))
       continue;
     if (!isa<RankedTensorType>(operand.getType())) {
-      Attribute value;
-      int reg = -1;
-      if (matchPattern(operand, m_Constant(&value)))
-        reg = constantRegister(value, operand.getType(), body);
-      if (reg < 0) {
-        std::optional<Elem> elem = elemOf(operand.getType());
-        if (!elem)
-          return op->emitError("operand type is not supported: ")
-                 << operand.getType();
-        reg = body.addReg(*elem);
-        body.captured.push_back({reg, scalarSlot(operand)});
-      }
-      regs[operand] = reg;
+      if (!elemOf(operand.getType()))
+        return op->emitError("operand type is not supported: ")
+               << operand.getType();
+      regs[operand] = scalarRegister(operand, body);
       continue;
     }
-    DenseElementsAttr dense;
-    if (foldConstants && matchPattern(operand, m_Constant(&dense)) && dense &&
-        dense.isSplat()) {
-      int reg = constantRegister(dense, operand.getType(), body);
-      if (reg >= 0) {
+    if (DenseElementsAttr splat = foldConstants ? getSplat(operand) : nullptr)
+      if (int reg = constantRegister(splat, operand.getType(), body);
+          reg >= 0) {
         regs[operand] = reg;
         continue;
       }
-    }
     std::optional<Elem> elem = elemOf(operand.getType());
     if (!elem)
       return op->emitError("element type is not supported: ")
