@@ -402,3 +402,17 @@ def test_random_numbers_are_none_of_the_cpu():
     x = whole((3,), torch.float32).to("spyre")
     with pytest.raises(Exception, match=r"does not support dtype torch\.float64"):
         compiled(lambda x: x + torch.rand_like(x, dtype=torch.float64).float())(x)
+
+
+@pytest.mark.usefixtures("no_fallback")
+@pytest.mark.parametrize("value", [torch.bool, torch.uint8, torch.int8, torch.int16])
+def test_values_that_always_fit_fill_integers(value):
+    """Of other types the CPU says whether the value fits, so that it runs by itself."""
+    x, mask = torch.arange(70), torch.arange(70) % 3 == 0
+    number = torch.tensor(-5 if value.is_signed else 1).to(value)
+    fill = compiled(lambda x, mask, number: x.masked_fill(mask, number))
+    for dtype in (torch.int32, torch.int64):
+        own = x.to(dtype)
+        result = fill(own.to("spyre"), mask.to("spyre"), number.to("spyre"))
+        assert_exact(result.cpu(), own.masked_fill(mask, number))
+    assert compile_backend.refusals() == {}

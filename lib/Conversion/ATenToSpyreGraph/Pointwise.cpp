@@ -420,6 +420,16 @@ static void addShifts(ATenTable &table) {
             "self other", lowerRightShift);
 }
 
+/// Whether all numbers of a type, rounded if need be, are numbers of another.
+static bool alwaysFits(Type from, Type to) {
+  if (from == to || isa<FloatType>(to))
+    return true;
+  auto own = dyn_cast<IntegerType>(from), integer = cast<IntegerType>(to);
+  if (!own || own.getWidth() >= integer.getWidth())
+    return false;
+  return isBool(own) || own.isUnsigned() || !integer.isUnsigned();
+}
+
 static void addLogic(ATenTable &table) {
   addComparison<EqOp>(table, {"aten.eq.Tensor", "aten.eq.Scalar"});
   addComparison<NeOp>(table, {"aten.ne.Tensor", "aten.ne.Scalar"});
@@ -486,9 +496,10 @@ static void addLogic(ATenTable &table) {
               // The value takes self's type, whatever its own.
               Operand value = c.element("value", elementOf(self));
               // On the CPU the value decides whether it fits.
-              if (value.tensor && isa<IntegerType>(elementOf(self)) &&
-                  elementOf(value.tensor) != elementOf(self))
-                c.wrong("the value must be known, or of self's type");
+              if (value.tensor &&
+                  !alwaysFits(elementOf(value.tensor), elementOf(self)))
+                c.wrong("the value must be known, or of a type whose numbers "
+                        "all are numbers of self's");
               if (value.tensor)
                 value = c.cast(value.tensor, elementOf(self));
               return c.pointwise<WhereOp>(c.type(),
