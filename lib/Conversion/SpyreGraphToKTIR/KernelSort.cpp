@@ -2,9 +2,9 @@
 //===- KernelSort.cpp - A network that sorts a tile -------------*- C++ -*-===//
 //
 // An element and its place are one key of 64 bits: the element's order above,
-// its index below. Keys are distinct, so that whatever order a network leaves
-// equal elements in, the sort is stable, and a stage is the smaller and the
-// greater of two integers.
+// its index, or the one that an input gives it, below. Keys are distinct, so
+// that whatever order a network leaves equal elements in, the sort is stable,
+// and a stage is the smaller and the greater of two integers.
 //
 // The network is Batcher's bitonic one. Runs of n elements in order become runs
 // of 2n: the first stage compares each element with the one as far from the
@@ -32,11 +32,11 @@ namespace {
 class SortNetwork {
 public:
   SortNetwork(OpBuilder &b, Location loc, SmallVector<OpFoldResult> sizes,
-              unsigned dim, int64_t count)
+              unsigned dim, int64_t count, int64_t sortedRun)
       : b(b), loc(loc), sizes(std::move(sizes)), dim(dim), count(count),
-        padded(llvm::PowerOf2Ceil(count)) {}
+        sortedRun(sortedRun), padded(llvm::PowerOf2Ceil(count)) {}
 
-  /// The keys in order, from `count` of them.
+  /// The keys in order, from `count` of them, in runs that are in order.
   Value sort(Value keys);
 
 private:
@@ -55,7 +55,7 @@ private:
   Location loc;
   SmallVector<OpFoldResult> sizes;
   unsigned dim;
-  int64_t count, padded;
+  int64_t count, sortedRun, padded;
   /// Whether the first of two that are compared keeps the smaller one.
   Value keepsSmaller;
 };
@@ -140,7 +140,7 @@ Value SortNetwork::sort(Value keys) {
   keepsSmaller = arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(sides, ArrayRef<bool>{true, false}));
   keys = addPadding(keys);
-  for (int64_t run = 1; run < padded; run *= 2) {
+  for (int64_t run = sortedRun; run < padded; run *= 2) {
     keys = compare(keys, run, /*isMirrored=*/true);
     for (int64_t distance = run / 2; distance > 0; distance /= 2)
       keys = compare(keys, distance, /*isMirrored=*/false);
@@ -160,15 +160,18 @@ LogicalResult KernelBuilder::buildSort() {
     else
       nest.emplace_back(dim, enterTiles(dim, none));
   }
-  FailureOr<Value> tile = load(0);
-  if (failed(tile))
-    return failure();
+  SmallVector<std::pair<Value, SmallVector<unsigned>>> inputs;
+  for (unsigned input = 0; input < getInit(); ++input) {
+    FailureOr<Value> tile = load(input);
+    if (failed(tile))
+      return failure();
+    inputs.emplace_back(*tile, getTileDims(input));
+  }
   SmallVector<unsigned> dims = getTileDims(getInit());
   auto *position = llvm::find(dims, sortDim);
   bool isDescending = combiner == Combiner::SortDescending;
   SmallVector<Value> keys = buildGeneric(
-      {{*tile, getTileDims(0)}},
-      {{buildEmpty(dims, builder.getI64Type()), dims}},
+      inputs, {{buildEmpty(dims, builder.getI64Type()), dims}},
       [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
         ScalarBuilder s(b, loc);
         Value element = op.buildElement(
@@ -180,11 +183,16 @@ LogicalResult KernelBuilder::buildSort() {
         if (isDescending)
           order = s.bitXor(order, s.constantInt(order.getType(), -1));
         Value index;
-        if (position == dims.end())
+        if (inputs.size() > 1)
+          index =
+              s.convert(toComputeType(b, loc, arguments[1], getElementType(1)),
+                        b.getI64Type());
+        else if (position == dims.end())
           index = arith::ConstantIndexOp::create(b, loc, 0);
         else
           index = linalg::IndexOp::create(b, loc, position - dims.begin());
-        index = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+        if (index.getType().isIndex())
+          index = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
         return {packKey(s, element, order, index)};
       });
   Value sorted = keys.front();
@@ -193,7 +201,8 @@ LogicalResult KernelBuilder::buildSort() {
         SortNetwork(builder, loc,
                     llvm::map_to_vector(
                         dims, [&](unsigned dim) { return loops[dim].size; }),
-                    position - dims.begin(), loops[sortDim].extent)
+                    position - dims.begin(), loops[sortDim].extent,
+                    op.getSortedRun())
             .sort(sorted);
   Type resultType = getElementType(getInit());
   SmallVector<Value> results = buildGeneric(

@@ -42,3 +42,25 @@ func.func @main(%x: memref<4x128xf16, #x> {spyre_graph.name = "x"},
        division = #spyre_graph.division<splits = [1, 2], chunks = [4, 64]>}
   return
 }
+
+// -----
+
+// Runs of four are merged to one of eight: three stages. What tells equal
+// elements apart is read, and stored.
+// CHECK-LABEL: func.func private @k0_sort
+// CHECK-COUNT-2: ktdp.load
+// CHECK: arith.extsi %{{.*}} : i32 to i64
+// CHECK-COUNT-3: arith.minsi
+// CHECK-NOT: arith.minsi
+// CHECK: ktdp.store
+#x = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#i = #spyre_graph.layout<order = [0, 1], IEEE_INT32>
+#id = affine_map<(i, j) -> (i, j)>
+func.func @main(%x: memref<3x8xf16, #x> {spyre_graph.name = "x"},
+                %p: memref<3x8xi64, #i> {spyre_graph.name = "p"},
+                %y: memref<3x8xi64, #i> {spyre_graph.name = "y"}) {
+  spyre_graph.sort ins(%x, %p : memref<3x8xf16, #x>, memref<3x8xi64, #i>) outs(%y : memref<3x8xi64, #i>)
+      {dim = 1 : i64, indices, run = 4 : i64, extents = array<i64: 3, 8>, maps = [#id, #id, #id],
+       division = #spyre_graph.division<splits = [1, 1], chunks = [3, 8]>}
+  return
+}

@@ -263,6 +263,24 @@ func.func @division_sort(%x: tensor<4x8xf16>, %o: tensor<4x8xf16>) {
 
 // -----
 
+func.func @sort_run(%x: tensor<4x8xf16>, %o: tensor<4x8xf16>) {
+  // SG-SORT-C1
+  // expected-error@+1 {{runs must have a power of two elements, but have 6}}
+  %r = spyre_graph.sort ins(%x : tensor<4x8xf16>) outs(%o : tensor<4x8xf16>) {dim = 1 : i64, run = 6 : i64} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @sort_indices(%x: tensor<4x8xf16>, %o: tensor<4x8xf16>) {
+  // SG-SORT-C2
+  // expected-error@+1 {{indices must be integers of 32 or 64 bits, but are 'f16'}}
+  %r = spyre_graph.sort ins(%x, %x : tensor<4x8xf16>, tensor<4x8xf16>) outs(%o : tensor<4x8xf16>) {dim = 1 : i64} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
 func.func @matmul_inputs(%x: tensor<4x8xf16>, %y: tensor<8x4xf16>, %o: tensor<4x4xf16>) {
   // SG-MATMUL-C1
   // expected-error@+1 {{expects 3 inputs, but has 2}}

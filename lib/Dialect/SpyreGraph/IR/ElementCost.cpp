@@ -63,10 +63,12 @@ Value spyre_graph::toDeviceType(OpBuilder &b, Location loc, Value value,
   return arith::TruncIOp::create(b, loc, type, value);
 }
 
-int64_t spyre_graph::getNumSortStages(int64_t count) {
+int64_t spyre_graph::getNumSortStages(int64_t count, int64_t run) {
   // Merging runs of n elements takes 1 + log2(n) stages.
-  int64_t rounds = llvm::Log2_64_Ceil(std::max<int64_t>(count, 1));
-  return rounds * (rounds + 1) / 2;
+  int64_t stages = 0;
+  for (int64_t length = run; length < count; length *= 2)
+    stages += 1 + llvm::Log2_64(length);
+  return stages;
 }
 
 int64_t spyre_graph::getSortBytes(int64_t count) {
@@ -81,7 +83,7 @@ static double getSortCost(SpyreOpInterface op,
   for (auto [extent, kind] : llvm::zip(op.getLoopExtents(), op.getLoopKinds()))
     if (kind == utils::IteratorType::reduction)
       return kOperationsPerStage *
-             static_cast<double>(getNumSortStages(extent)) *
+             static_cast<double>(getNumSortStages(extent, op.getSortedRun())) *
              spec.getWeight(::spyre::CostClass::Simple);
   return 0;
 }

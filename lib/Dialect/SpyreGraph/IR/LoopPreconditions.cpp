@@ -78,6 +78,23 @@ LogicalResult spyre_graph::detail::verifyPointwise(SpyreOpInterface op) {
                          shapedType(op.getSpyreInit()).getShape());
 }
 
+LogicalResult spyre_graph::detail::verifySort(SpyreOpInterface op) {
+  // SG-SORT-C1
+  int64_t run = op.getSortedRun();
+  if (run < 1 || !llvm::isPowerOf2_64(run))
+    return op->emitOpError()
+           << "runs must have a power of two elements, but have " << run;
+  // SG-SORT-C2
+  for (Value indices : op.getSpyreInputs().drop_front()) {
+    Type element = shapedType(indices).getElementType();
+    if (!element.isInteger(32) && !element.isInteger(64))
+      return op->emitOpError()
+             << "indices must be integers of 32 or 64 bits, but are "
+             << element;
+  }
+  return success();
+}
+
 LogicalResult spyre_graph::detail::verifyReduction(SpyreOpInterface op,
                                                    ArrayRef<int64_t> dims) {
   if (op->hasAttr("maps"))

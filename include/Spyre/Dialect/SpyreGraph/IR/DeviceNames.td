@@ -37,6 +37,9 @@ class Integer<string n, int least = -2147483647>
 /// An I64Attr that bundles have only if it is not 0.
 class Count<string n, string attr>
     : DeviceConstant<n, "Integer", attr, true, 0, "0.0">;
+/// The same, if it is not 1; at least 1.
+class Length<string n, string attr = n>
+    : DeviceConstant<n, "Integer", attr, true, 1, "1.0">;
 /// A TypedAttr.
 class Number<string n> : DeviceConstant<n, "Number", n>;
 /// An I64Attr that names a loop dimension.

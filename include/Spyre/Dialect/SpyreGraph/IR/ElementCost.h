@@ -14,9 +14,9 @@ Value toComputeType(OpBuilder &b, Location loc, Value value, Type elementType);
 /// Converts a result of a body to the type in which kernels store it.
 Value toDeviceType(OpBuilder &b, Location loc, Value value, Type elementType);
 
-/// Stages of the network that sorts `count` elements (KernelSort.cpp): in each,
-/// every element meets one other.
-int64_t getNumSortStages(int64_t count);
+/// Stages of the network that sorts `count` elements, of which runs of `run`
+/// are in order (KernelSort.cpp): in each, every element meets one other.
+int64_t getNumSortStages(int64_t count, int64_t run);
 /// LX bytes of the keys of so many elements before and after a stage: a power
 /// of two of them, of 64 bits each.
 int64_t getSortBytes(int64_t count);

@@ -161,6 +161,8 @@ LogicalResult verifyHasLoops(SpyreOpInterface op);
 /// `dim` is a loop dimension of an op whose default loops are its init's.
 LogicalResult verifyLoopDim(SpyreOpInterface op, int64_t dim);
 LogicalResult verifyPointwise(SpyreOpInterface op);
+/// The length of runs, and indices that come as an input.
+LogicalResult verifySort(SpyreOpInterface op);
 LogicalResult verifyReduction(SpyreOpInterface op, ArrayRef<int64_t> dims);
 LogicalResult verifyMatmul(SpyreOpInterface op, int64_t numScales,
                            bool hasBias);

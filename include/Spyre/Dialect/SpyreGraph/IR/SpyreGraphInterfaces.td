@@ -145,6 +145,10 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
         former result times what it gives for the former y and the other one.}],
       "::std::optional<unsigned>", "getShiftInput", (ins)>,
     InterfaceMethod<[{
+        How many elements that follow each other along the loop of a sort are in
+        order already, a power of two; 1 for other operations.}],
+      "int64_t", "getSortedRun", (ins)>,
+    InterfaceMethod<[{
         Whether the reference keeps the result in LX (spec/passes.md, "LX
         scratchpad planning", eligibility).}],
       "bool", "isLXEligibleInReference", (ins)>,

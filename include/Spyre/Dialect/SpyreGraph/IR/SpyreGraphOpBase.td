@@ -98,9 +98,10 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
   bit isLXEligibleInReference = false;
   bit isInPlaceInReference = false;
   string numEpilogueInputs = "0";
-  // Expressions of getEmptyResult() and getShiftInput().
+  // Expressions of getEmptyResult(), getShiftInput() and getSortedRun().
   string emptyResult = "std::nullopt";
   string shiftInput = "std::nullopt";
+  string sortedRun = "1";
   bit isRescalable = false;
   // Least and greatest number of logical operands.
   int minOperands = 1;
@@ -188,6 +189,7 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     ::std::optional<unsigned> $cppClass::getShiftInput() {
       return }] # shiftInput # [{;
     }
+    int64_t $cppClass::getSortedRun() { return }] # sortedRun # [{; }
     unsigned $cppClass::getNumEpilogueInputs() { return }] # numEpilogueInputs # [{; }
     ::std::optional<::mlir::spyre_graph::IndirectAccess> $cppClass::getIndirectAccess() {
       }] # indirect # [{

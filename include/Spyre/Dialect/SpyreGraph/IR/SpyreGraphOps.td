@@ -351,19 +351,38 @@ def SpyreGraph_CumMinOp
 
 def SpyreGraph_SortOp : SpyreGraph_Walk<"sort",
     "(getDescending() ? Combiner::SortDescending : Combiner::Sort)",
-    (ins UnitAttr:$descending, UnitAttr:$indices)> {
+    (ins UnitAttr:$descending, UnitAttr:$indices,
+         DefaultValuedAttr<I64Attr, "1">:$run)> {
   let summary = "the elements along a loop in order, or their indices";
   let description = [{
     Sorts along the loop dimension `dim`. Of equal elements the one with the
     smaller index comes first, in either direction. NaN is larger than all
     numbers, and the zeros are equal. A core sorts what it has of the other
     dimensions, whole along `dim`.
+
+    A second input has integers, not negative and no two of a sort the same,
+    that count as the indices. `run` elements that follow each other, from the
+    first one on, are in order already: from there on they are merged.
+
+    Constraints:
+    - SG-SORT-C1: `run` is a power of two.
+    - SG-SORT-C2: indices that come as an input are of 32 or 64 bits.
   }];
+  let maxOperands = 2;
+  let sortedRun = "getRun()";
+  let check = [{
+    if (::mlir::failed(detail::verifyPointwise(*this)) ||
+        ::mlir::failed(detail::verifyLoopDim(*this, getDim())))
+      return ::mlir::failure();
+    return detail::verifySort(*this);
+  }];
+  defvar constants = [LoopDim<"dim">, Flag<"descending">, Length<"run">];
   let deviceNames =
-      [Extension<"sort", [LoopDim<"dim">, Flag<"descending">], "Other",
-                 meaning="the elements along dimension number dim in order">,
-       Extension<"argsort", [LoopDim<"dim">, Flag<"descending">], "Other",
-                 attributes="{indices}",
+      [Extension<"sort", constants, "Other",
+                 meaning="the elements along dimension number dim in order; "
+                         "runs are in order already; the second input has "
+                         "indices">,
+       Extension<"argsort", constants, "Other", attributes="{indices}",
                  meaning="where the elements in order are, as integers">];
   let deviceOpName = [{getIndices() ? "argsort" : "sort"}];
   let rankedResult =
