@@ -399,6 +399,13 @@ def _sort(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Call
         yield (x,), {"dim": dim, "descending": dim == 0, **more}
 
 
+def _sort_pairs(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Call]:
+    if shape:
+        places = torch.arange(torch.Size(shape).numel()).flip(0).view(shape)
+        for descending in (False, True):
+            yield (make(shape, dtype, name), places, descending, 1), {}
+
+
 def _lerp(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Call]:
     weight = make(shape, dtype, name, 2) if name.endswith("Tensor") else 0.25
     yield (make(shape, dtype, name), make(shape, dtype, name, 1), weight), {}
@@ -503,6 +510,7 @@ FAMILIES: dict[str, Callable] = {
     "clip": _clamp,
     "topk": _topk,
     "sort": _sort,
+    "sort_pairs": _sort_pairs,
     "lerp": _lerp,
 }
 

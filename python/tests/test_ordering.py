@@ -161,6 +161,144 @@ def test_a_part_that_no_core_holds():
     check_exact(torch.kthvalue, distinct, 777)
 
 
+#: Just above what a core sorts, primes, powers of two.
+LONG = [
+    ((ordering.MOST_SORTED + 1,), 0),
+    ((2, 32768), 1),
+    ((20011, 3), 0),
+    ((1 << 17,), 0),
+]
+
+
+@pytest.mark.parametrize(("shape", "dim"), LONG)
+@pytest.mark.parametrize("dtype", [F16, I64])
+def test_long_sorts(shape, dim, dtype):
+    x = draw(shape, dtype)
+    for descending in (False, True):
+        check_exact(torch.sort, x, stable=True, dim=dim, descending=descending)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_long_sorts_of_all_types(dtype):
+    """The greatest and the smallest number, beside which the filling is."""
+    x = draw((2, 17011), dtype)
+    if dtype.is_floating_point:
+        x[:, 7::5], x[:, 4::7], x[:, 2::9] = math.inf, -math.inf, -0.0
+    elif dtype != BOOL:
+        limits = torch.iinfo(torch.int32 if dtype == I64 else dtype)
+        x[:, 7::5], x[:, 4::7] = limits.max, limits.min
+    for descending in (False, True):
+        check_exact(torch.sort, x, stable=True, dim=1, descending=descending)
+        check_exact(torch.sort, x.t(), dim=0, descending=descending, stable=True)
+
+
+def test_long_sorts_of_nan_and_zeros():
+    x = torch.randn(17011)
+    x[::3], x[1::4], x[2::5], x[5::7] = math.nan, 0.0, -0.0, -math.nan
+    for descending in (False, True):
+        values, places = native(torch.sort, x, descending=descending, stable=True)
+        expected = torch.sort(x, descending=descending, stable=True)
+        assert_same(places, expected.indices)
+        assert_same(values, expected.values)
+        numbers = ~values.isnan()
+        assert_same(values.signbit() & numbers, x[places].signbit() & numbers)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        torch.zeros(40009),
+        torch.arange(40009, dtype=torch.int32),
+        torch.arange(40009, 0, -1, dtype=torch.int32),
+        torch.randint(0, 2, (40009,)),
+    ],
+)
+def test_long_sorts_of_what_is_in_order(x):
+    for descending in (False, True):
+        check_exact(torch.sort, x, stable=True, dim=0, descending=descending)
+
+
+def test_long_sorts_of_views():
+    x = torch.randn(2, 3, 40009, dtype=F32)
+    check_exact(torch.sort, x[:, 1:, ::2], dim=2, stable=True)
+    check_exact(torch.sort, x[:1, :1, 1:].expand(2, 2, 40008), dim=-1, stable=True)
+    check_exact(torch.sort, x[:0, :, :17000], dim=-1, stable=True)
+    check_exact(
+        torch.sort, x.transpose(0, 2)[5:20000], dim=0, descending=True, stable=True
+    )
+
+
+def test_long_sorts_of_parts_that_are_long(monkeypatch):
+    """As those of more than 2**20 elements are."""
+    monkeypatch.setattr(ordering, "MOST_SORTED", 256)
+    _C._forget_eager_programs()
+    x = draw((2, 20011), F32)
+    for descending in (False, True):
+        check_exact(torch.sort, x, stable=True, dim=1, descending=descending)
+    _C._forget_eager_programs()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_long_sorts_in_graphs(dynamic):
+    """Of sizes that vary, each has a program of its own."""
+    torch._dynamo.reset()
+    graph = torch.compile(torch.sort, backend="spyre", dynamic=dynamic)
+    for size in (17000, 17011):
+        x = draw((2, size))
+        results = graph(x.to("spyre"), stable=True)
+        assert_same([r.cpu() for r in results], tuple(torch.sort(x, stable=True)))
+
+
+def test_long_sorts_through_superdsc():
+    """Runs that are in order, and places, are constants and inputs of bundles."""
+    torch._dynamo.reset()
+    options = {"through_superdsc": True}
+    graph = torch.compile(torch.sort, backend="spyre", options=options)
+    x = draw((2, 17011))
+    results = graph(x.to("spyre"), stable=True)
+    assert_same([r.cpu() for r in results], tuple(torch.sort(x, stable=True)))
+
+
+def test_parts_are_long_enough():
+    """Columnsort of p parts needs 2 * p**2 elements in each."""
+    for bits in range(15, 31):
+        part = ordering._part_for_sort(1 << bits)
+        assert part & (part - 1) == 0
+        assert part >= 2 * ((1 << bits) // part) ** 2
+
+
+def test_what_follows_from_long_sorts():
+    x = torch.randperm(20011)
+    check_exact(torch.median, x)
+    check_exact(torch.median, x.view(1, -1).float(), 1)
+    check_exact(torch.nanmedian, x.float())
+    values, _ = native(torch.mode, x % 5000, 0)
+    assert_same(values, torch.mode(x % 5000, 0).values)
+    check_exact(torch.isin, x, torch.randint(0, 30000, (17000,)))
+
+
+def test_a_long_sort_takes_little_longer_than_its_parts():
+    """Not as many rounds as there are parts: half a part is 16 times as fast."""
+    short, long = (predicted_seconds(torch.sort, size) for size in (8192, 1 << 17))
+    assert long < 3 * short
+
+
+def test_pairs():
+    """What an operator of ours says; the CPU has it, too."""
+    keys, places = draw((3, 64), F32), torch.stack([torch.randperm(64)] * 3)
+    for descending in (False, True):
+        check_exact(torch.ops.spyre.sort_pairs, keys, places, descending, 1)
+        sorted_keys, sorted_places = torch.ops.spyre.sort_pairs(
+            keys.view(12, 16), places.view(12, 16), descending, 1
+        )
+        runs = sorted_keys.view(3, 64), sorted_places.view(3, 64)
+        check_exact(torch.ops.spyre.sort_pairs, *runs, descending, 16)
+        assert_same(
+            native(torch.ops.spyre.sort_pairs, *runs, descending, 16),
+            torch.ops.spyre.sort_pairs(keys, places, descending, 1),
+        )
+
+
 @pytest.mark.parametrize("dtype", [F16, F32, I64])
 @pytest.mark.parametrize(("shape", "dim"), SHAPES)
 def test_medians(shape, dim, dtype):

@@ -75,14 +75,18 @@ static TypedAttr getLastNumber(const ATenCall &c, Type element,
   return c.immInt(descending ? llvm::minIntN(width) : llvm::maxIntN(width));
 }
 
+static void requireSortable(const ATenCall &c, Value self, int64_t dim) {
+  c.require(shapeOf(self)[dim] <= kMostSorted,
+            "more than " + Twine(kMostSorted) +
+                " elements are sorted in parts");
+}
+
 /// `self`, with a dimension whose size varies filled up to the largest: each
 /// size has its own order of comparisons. What fills comes after all elements,
 /// for equal ones keep their order.
 static Value fillToLargest(const ATenCall &c, Value self, int64_t dim,
                            bool descending) {
-  c.require(shapeOf(self)[dim] <= kMostSorted,
-            "more than " + Twine(kMostSorted) +
-                " elements are sorted in parts");
+  requireSortable(c, self, dim);
   if (!varies(self, dim))
     return self;
   SmallVector<AffineExpr> sizes = getSizes(self), filled = sizes;
@@ -145,6 +149,30 @@ static Values lowerSort(ATenCall &c) {
   Value self = c.tensor("self");
   int64_t rank = rankOf(self), dim = c.dim("dim", rank, -1);
   return lowerInOrder(c, self, dim, c.flag("descending"), c.identityMap(rank));
+}
+
+/// The last dimension of `keys` in order, and the places that belong to the
+/// keys.
+static Values lowerSortPairs(ATenCall &c) {
+  Value keys = c.tensor("keys"), places = c.tensor("places");
+  int64_t dim = rankOf(keys) - 1;
+  c.require(dim >= 0 && shapeOf(keys) == shapeOf(places),
+            "keys and places must have the same shape, of one dimension or "
+            "more");
+  c.require(!varies(keys, dim), "the size of what is sorted varies");
+  requireSortable(c, keys, dim);
+  SmallVector<NamedAttribute> attrs{dimAttr(c, dim),
+                                    c.attr("run", c.immInt(c.integer("run")))};
+  if (c.flag("descending"))
+    attrs.push_back(flagAttr(c, "descending"));
+  Values results(2);
+  for (unsigned number : {0u, 1u}) {
+    if (number == 1)
+      attrs.push_back(flagAttr(c, "indices"));
+    if (c.wants(number))
+      results[number] = c.device<SortOp>({keys, places}, c.type(number), attrs);
+  }
+  return results;
 }
 
 /// The k-th smallest along a dimension, where k varies: found through an index.
@@ -258,5 +286,7 @@ void aten::addOrderingRows(ATenTable &table) {
                 lowerCumExtremum<CumMinOp>);
   table.addMany({"aten.sort.default"}, "self dim descending", lowerSort);
   table.addMany({"aten.sort.stable"}, "self stable dim descending", lowerSort);
+  table.addMany({"spyre.sort_pairs.default"}, "keys places descending run",
+                lowerSortPairs);
   table.addMany({"aten.kthvalue.default"}, "self k dim keepdim", lowerKthValue);
 }

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_spyre.decompositions.ordering import search
+from torch_spyre.decompositions.ordering import in_order, search
 
 aten = torch.ops.aten
 
@@ -142,7 +142,7 @@ def moe_mm(
     if products is None:
         numbers = torch.arange(matrices.shape[0], device=x.device)
         offsets = (groups[:, None] == numbers).sum(0).cumsum(0)
-        ordered, order = torch.sort(groups, stable=True)
+        ordered, order = in_order(groups)
         by_group = _by_blocks(rows.index_select(0, order), weights, offsets, ordered)
         products = torch.zeros_like(by_group).index_copy(0, order, by_group)
     return products.view(*experts.shape, -1).to(x.dtype)

@@ -2,8 +2,8 @@
 """What follows from sorted elements: medians, modes, searches, long sorts.
 
 The ATen table sorts what a core holds in its LX. Longer dimensions are sorted in
-parts, which a network of sorts of two neighbouring parts brings into order. Equal
-elements keep their order, and NaN is larger than all numbers.
+parts, four times (Leighton's columnsort). Equal elements keep their order, and NaN is
+larger than all numbers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 aten = torch.ops.aten
 
-#: Elements that the ATen table sorts at once, and that a part has.
+#: Elements that the ATen table sorts at once.
 MOST_SORTED = 1 << 14
-_PART = MOST_SORTED // 2
 #: Of so many largest each is found in a pass of its own over all elements, and more if
 #: passes touch fewer than so many elements. Others are the first of sorted parts (by
 #: predicted times, 3.6 instead of 7.0 us for 8 of 2,048, 33 instead of 630 for 50 of
@@ -40,7 +39,7 @@ def may_be_nan(dtype: torch.dtype) -> bool:
 # --- sorts of long dimensions ----------------------------------------------------
 
 
-def _last(x: Tensor, descending: bool) -> Tensor:
+def last_number(x: Tensor, descending: bool) -> Tensor:
     """What comes after all elements, as a tensor of no dimension."""
     if x.dtype == torch.bool:
         value: Any = not descending
@@ -57,52 +56,95 @@ def _in_parts(x: Tensor, part: int, descending: bool) -> Tensor:
     """The last dimension in parts of so many; what fills the last one comes after all
     elements.
     """
-    filling = _last(x, descending).expand(*x.shape[:-1], -x.shape[-1] % part)
+    filling = last_number(x, descending).expand(*x.shape[:-1], -x.shape[-1] % part)
     return torch.cat([x, filling], -1).unflatten(-1, (-1, part))
 
 
-def _sort_pairs(
-    keys: Tensor, places: Tensor, descending: bool
+def sort_pairs(
+    keys: Tensor, places: Tensor, descending: bool, run: int
 ) -> tuple[Tensor, Tensor]:
-    """Sorts the last dimension of ``keys``; what was at equal keys stays in order.
+    """The results of ``torch.ops.spyre.sort_pairs``: the last dimension in order.
 
-    ``places`` ascend among equal keys, for both halves come sorted.
+    Of equal keys the one with the smaller place comes first. Every ``run`` elements are
+    in this order already, which the device makes use of.
     """
-    values, order = torch.sort(keys, dim=-1, descending=descending, stable=True)
-    return values, places.gather(-1, order)
+    by_place = places.argsort(-1)
+    values, order = torch.sort(
+        keys.gather(-1, by_place), dim=-1, descending=descending, stable=True
+    )
+    return values, places.gather(-1, by_place.gather(-1, order))
 
 
-def _sort_parts(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
-    """Sorts the rows of ``[rows, size]``, longer than a part, by parts.
+def _part_for_sort(size: int) -> int:
+    """The smallest part, a power of two, so that there are sqrt(part / 2) or fewer."""
+    part = size
+    while 2 * (2 * size // part) ** 2 <= part // 2:
+        part //= 2
+    return part
 
-    In each round, neighbouring parts are sorted together, from the first part on or
-    from the second on: as many rounds as parts bring all into order.
+
+def _sort_long(
+    pair: tuple[Tensor, Tensor], descending: bool, run: int
+) -> tuple[Tensor, Tensor]:
+    """``sort_pairs`` of ``[rows, size]``, where the size is a power of two.
+
+    Longer rows are sorted by Leighton's columnsort ("Tight bounds on the complexity of
+    parallel sorting", 1985): parts, which are its columns, are sorted four times. Each
+    of p parts has to have 2 * p**2 elements or more.
     """
-    rows, size = x.shape
-    keys = _in_parts(x, _PART, descending)
-    parts = keys.shape[1]
-    places = torch.arange(parts * _PART, device=x.device).view(1, parts, _PART)
-    keys, places = _sort_pairs(keys, places.expand(keys.shape), descending)
-    for number in range(parts):
-        first = number % 2
-        count = (parts - first) // 2
-        pair = (rows, count, 2 * _PART)
-        inside = slice(first, first + 2 * count)
-        own = _sort_pairs(
-            keys[:, inside].reshape(pair), places[:, inside].reshape(pair), descending
-        )
-        keys, places = (
-            torch.cat(
-                [
-                    old[:, :first],
-                    new.view(rows, 2 * count, _PART),
-                    old[:, inside.stop :],
-                ],
-                1,
-            )
-            for old, new in zip((keys, places), own, strict=True)
-        )
-    return keys.view(rows, -1)[:, :size], places.view(rows, -1)[:, :size]
+    rows, size = pair[0].shape
+    if run >= size:
+        return pair
+    if size <= MOST_SORTED:
+        return torch.ops.spyre.sort_pairs(*pair, descending, run)
+    part = _part_for_sort(size)
+    count = size // part
+    share, half = part // count, part // 2
+
+    def sorted_parts(
+        arrange: Callable[[Tensor], Tensor], run: int
+    ) -> tuple[Tensor, Tensor]:
+        keys, places = (arrange(t).reshape(-1, part) for t in pair)
+        return _sort_long((keys, places), descending, run)
+
+    pair = sorted_parts(lambda t: t, run)
+    # Each part deals its elements to all parts: so these differ by few elements only.
+    pair = sorted_parts(
+        lambda t: t.view(rows, count, share, count).permute(0, 3, 1, 2), share
+    )
+    # The first ones of all parts become the first part, and so on.
+    pair = sorted_parts(
+        lambda t: t.view(rows, count, count, share).transpose(1, 2), share
+    )
+    # What is not in its place is within half a part of it.
+    inner = sorted_parts(lambda t: t.view(rows, size)[:, half:-half], half)
+    keys, places = (
+        torch.cat([old[:, :half], new.view(rows, -1), old[:, -half:]], 1)
+        for old, new in zip((t.view(rows, size) for t in pair), inner, strict=True)
+    )
+    return keys, places
+
+
+def _sort_pairs(
+    keys: Tensor, places: Tensor, descending: bool = False
+) -> tuple[Tensor, Tensor]:
+    """``sort_pairs`` of ``[rows, size]`` of any size."""
+    size = int(keys.shape[1])
+    full = 1 << (size - 1).bit_length()
+    if size <= MOST_SORTED or size == full:
+        return _sort_long((keys, places), descending, 1)
+    keys = _in_parts(keys, full, descending).squeeze(1)
+    # Behind all elements that are equal to the filling.
+    behind = torch.arange(2**31 - full + size, 2**31, device=keys.device)
+    places = torch.cat([places, behind.expand(places.shape[0], -1)], 1)
+    keys, places = _sort_long((keys, places), descending, 1)
+    return keys[:, :size], places[:, :size]
+
+
+def pairs_in_order(keys: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    """``sort_pairs`` of ``[size]`` of any size, for other decompositions."""
+    keys, places = _sort_pairs(keys[None], places[None])
+    return keys[0], places[0]
 
 
 def sort(
@@ -111,17 +153,30 @@ def sort(
     """``aten.sort.stable`` of a dimension that no core holds."""
     if x.dim() == 0 or x.shape[dim] <= MOST_SORTED:
         return NotImplemented
+    if x.numel() == 0:
+        return _compact(x), torch.zeros(x.shape, dtype=torch.int64, device=x.device)
     moved = x.movedim(dim, -1)
-    values, places = _sort_parts(moved.reshape(-1, moved.shape[-1]), descending)
+    rows = moved.reshape(-1, moved.shape[-1])
+    places = torch.arange(rows.shape[1], device=x.device).expand(rows.shape)
     return tuple(
         _compact(result.reshape(moved.shape).movedim(-1, dim))
-        for result in (values, places)
+        for result in _sort_pairs(rows, places, descending)
     )
 
 
 def _compact(x: Tensor) -> Tensor:
     # Also where a dimension of one element leaves gaps that contiguous() would keep.
     return x.clone(memory_format=torch.contiguous_format)
+
+
+def in_order(x: Tensor, dim: int = -1) -> tuple[Tensor, Tensor]:
+    """``torch.sort`` of any length, for other decompositions: nobody takes operators
+    inside of an eager program apart.
+    """
+    if x.dim() == 0 or x.shape[dim] <= MOST_SORTED:
+        values, places = torch.sort(x, dim=dim, stable=True)
+        return values, places
+    return sort(x, True, dim)
 
 
 def sort_any(
@@ -213,7 +268,7 @@ def _median_along(
     """
     if x.dim() == 0:
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
-    values, places = torch.sort(x, dim=dim, stable=True)
+    values, places = in_order(x, dim)
     size = x.shape[dim]
     leaves_out = ignores_nan and x.is_floating_point()
     if not leaves_out and not may_be_nan(x.dtype):
@@ -255,7 +310,7 @@ def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tenso
     """
     if x.dim() == 0:
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
-    values, places = torch.sort(x, dim=dim, stable=True)
+    values, places = in_order(x, dim)
     size = x.shape[dim]
     steps = torch.arange(size, device=x.device)
     steps = steps.view(-1, *[1] * (x.dim() - 1 - dim % x.dim()))
@@ -373,7 +428,7 @@ def isin(
     if tested.numel() * elements.numel() <= _MOST_COMPARED:
         found = (elements.unsqueeze(-1) == tested).any(-1)
     else:
-        bounds = torch.sort(tested).values
+        bounds = in_order(tested)[0]
         at = search(bounds, elements, False).clamp(max=tested.numel() - 1)
         found = bounds.index_select(0, at.reshape(-1)).reshape(at.shape) == elements
     return ~found if invert else found

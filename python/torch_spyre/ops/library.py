@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from torch_spyre import _C
-from torch_spyre.decompositions import float8, windows
+from torch_spyre.decompositions import float8, ordering, windows
 from torch_spyre.decompositions.layer_norm_steps import STEPS
 from torch_spyre.decompositions.table import NAMED
 from torch_spyre.errors import Unsupported
@@ -55,6 +55,8 @@ ROWS: dict[str, Callable] = {
     "grouped_windows(Tensor x, int[] kernel, int[] stride, int[] dilation, "
     "SymInt[] out, int groups, int merged) -> Tensor": windows.grouped_windows,
     "fill_range(Tensor self, Scalar value, Scalar step) -> Tensor": _fill_range,
+    "sort_pairs(Tensor keys, Tensor places, bool descending, int run) "
+    "-> (Tensor, Tensor)": ordering.sort_pairs,
 }
 
 #: What says sizes and strides of a result, where it is not the operator's function.

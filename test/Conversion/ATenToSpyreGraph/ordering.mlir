@@ -44,6 +44,25 @@ func.func @sort(%x: tensor<3x65xf16>) -> (tensor<3x65xf16>, tensor<3x65xi64>) {
 
 // -----
 
+// CHECK-LABEL: @sort_pairs
+// CHECK: spyre_graph.sort ins(%arg0, %arg1 : {{.*}}) outs({{.*}}) {descending, dim = 1 : i64, run = 4 : i64} -> tensor<3x64xf16>
+// CHECK: spyre_graph.sort ins(%arg0, %arg1 : {{.*}}) outs({{.*}}) {descending, dim = 1 : i64, indices, run = 4 : i64} -> tensor<3x64xi64>
+func.func @sort_pairs(%x: tensor<3x64xf16>, %p: tensor<3x64xi64>) -> (tensor<3x64xf16>, tensor<3x64xi64>) {
+  %0:2 = "spyre.sort_pairs.default"(%x, %p) {descending = true, run = 4} : (tensor<3x64xf16>, tensor<3x64xi64>) -> (tensor<3x64xf16>, tensor<3x64xi64>)
+  return %0#0, %0#1 : tensor<3x64xf16>, tensor<3x64xi64>
+}
+
+// -----
+
+func.func @sort_pairs_of_other_shapes(%x: tensor<3x64xf16>, %p: tensor<64xi64>) -> tensor<3x64xf16> {
+  // ATEN-TO-SG-C1
+  // expected-error @+1 {{keys and places must have the same shape, of one dimension or more}}
+  %0:2 = "spyre.sort_pairs.default"(%x, %p) {descending = true, run = 1} : (tensor<3x64xf16>, tensor<64xi64>) -> (tensor<3x64xf16>, none)
+  return %0#0 : tensor<3x64xf16>
+}
+
+// -----
+
 func.func @sort_of_many(%x: tensor<16385xf16>) -> tensor<16385xf16> {
   // ATEN-TO-SG-C1
   // expected-error @+1 {{aten.sort.default: more than 16384 elements are sorted in parts}}
