@@ -7,6 +7,7 @@ import pytest
 import torch
 from aten_rows import BOOL, F16, F32, I64, aten, run
 from native_calls import assert_same, check_compiled, check_exact, held, native
+from sized_graphs import check_bits_of_one_size
 from torch_spyre import _C
 from torch_spyre.decompositions import ordering
 
@@ -421,6 +422,51 @@ def test_running_extrema(shape, dim, dtype):
     x = draw(shape, dtype)
     check_exact(torch.cummax, x, dim)
     check_exact(torch.cummin, x, dim)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((1025,), 0), ((3, 4099), 1), ((2500, 2), 0), ((2, 1536, 3), -2)]
+)
+def test_running_extrema_in_parts(shape, dim, dtype):
+    x = draw(shape, dtype)
+    for function in (torch.cummax, torch.cummin):
+        check_exact(function, x, dim)
+        check_exact(function, x.abs() if dtype == I64 else x.flip(dim), dim)
+
+
+def test_running_extrema_in_parts_of_what_has_no_order():
+    x = torch.randn(3, 5000)
+    x[0, 700], x[0, 701], x[0, 3000], x[1, 0] = math.nan, math.inf, math.nan, math.nan
+    x[2] = 0.0
+    x[2, ::3] = -0.0
+    infinite = torch.full((2000,), math.inf)
+    for function in (torch.cummax, torch.cummin):
+        check_exact(function, x, 1)
+        values, _ = native(function, x[2], 0)
+        assert_same(values.signbit(), function(x[2], 0).values.signbit())
+        check_exact(function, infinite, 0)
+        check_exact(function, -infinite, 0)
+        check_compiled(lambda t, f=function: f(t + 1, 1), x)
+
+
+def test_running_extrema_in_parts_of_parts():
+    x = torch.randint(-(2**30), 2**30, (300_007,))
+    check_exact(torch.cummax, x, 0)
+    check_exact(torch.cummin, x[::2], 0)
+
+
+def test_running_extrema_of_sizes_that_vary():
+    """One program, whose row goes step by step, gives the bits of parts."""
+    torch._dynamo.reset()
+    check_bits_of_one_size(lambda x: x[:, :2].cummax(0), (0,), (2000, 3001, 1500))
+
+
+def test_running_extrema_take_as_long_as_sums():
+    """One after the other, 90 times as long."""
+    _C._forget_eager_programs()  # Those for many sizes go step by step.
+    sums = predicted_seconds(lambda x: x.cumsum(0), 1 << 17)
+    assert predicted_seconds(lambda x: x.cummax(0), 1 << 17) < 8 * sums
 
 
 def test_running_extrema_of_nan():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums, products and the like of all elements up to each one along a dimension."""
+"""Sums, products and extrema of all elements up to each one along a dimension."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torch_spyre.decompositions.ordering import may_be_nan
+
 aten = torch.ops.aten
 
-#: A row of ``cumsum`` computes a sum after the other. A dimension longer than this is
-#: cut into parts, whose sums lie side by side.
+#: The rows of ``cumsum``, ``cummax`` and ``cummin`` go step by step. A dimension longer
+#: than this is cut into parts, whose results lie side by side.
 _LONGEST = 1024
 _PART = 256
 #: More sums than this lie side by side as they are: by predicted times, parts of 4,096
@@ -20,13 +22,22 @@ _PART = 256
 _FEW = 32
 
 
-def _cumsum(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+def _is_cut(x: Tensor, dim: int) -> bool:
     from torch.fx.experimental.symbolic_shapes import guard_or_false
 
     size = x.shape[dim] if x.dim() else 1
-    if not guard_or_false(size > _LONGEST):
-        return NotImplemented
-    if not guard_or_false(x.numel() <= size * _FEW):
+    return guard_or_false(size > _LONGEST) and guard_or_false(x.numel() <= size * _FEW)
+
+
+def _in_parts(x: Tensor, dim: int) -> Tensor:
+    """A dimension in parts ``[-1, _PART]``, the last one filled with zeros."""
+    behind = x.dim() - 1 - dim
+    filling = (0, 0) * behind + (0, -x.shape[dim] % _PART)
+    return torch.nn.functional.pad(x, filling).unflatten(dim, (-1, _PART))
+
+
+def _cumsum(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    if not _is_cut(x, dim):
         return NotImplemented
     dtype = dtype or (x.dtype if x.is_floating_point() else torch.int64)
     if dtype == torch.bool:
@@ -44,14 +55,57 @@ def _sums_of_parts(x: Tensor, dim: int) -> Tensor:
     would make NaN of an infinity.
     """
     size, behind = x.shape[dim], x.dim() - 1 - dim
-    padded = torch.nn.functional.pad(x, (0, 0) * behind + (0, -size % _PART))
-    inside = padded.unflatten(dim, (-1, _PART)).cumsum(dim + 1)
+    inside = _in_parts(x, dim).cumsum(dim + 1)
     totals = inside.select(dim + 1, -1).cumsum(dim)
     before = torch.nn.functional.pad(
         totals.narrow(dim, 0, totals.shape[dim] - 1), (0, 0) * behind + (1, 0)
     )
     sums = inside + before.unsqueeze(dim + 1)
     return sums.flatten(dim, dim + 1).narrow(dim, 0, size)
+
+
+def _cumulative_extrema(
+    scan: Callable[..., Any], reaches: Callable[[Tensor, Tensor], Tensor]
+) -> Callable:
+    """``aten.cummax`` or ``cummin``: within parts, then those of the parts' results.
+
+    Of two elements, the later one counts if it ``reaches`` the other, or is NaN.
+    """
+
+    def extrema(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        if not _is_cut(x, dim):
+            return NotImplemented
+        dim = dim % x.dim()
+        size = x.shape[dim]
+        if not isinstance(size, int):
+            return NotImplemented  # A row takes all sizes in one program.
+        values, places = scan(_in_parts(x, dim), dim + 1)
+        count = values.shape[dim]
+        starts = torch.arange(0, count * _PART, _PART, device=x.device)
+        places = places + starts.view(-1, *[1] * (x.dim() - dim))
+        best, part = scan(values.select(dim + 1, -1), dim)
+        where = places.select(dim + 1, -1).gather(dim, part)
+        # The first part has nothing before it: all of its results reach the first.
+        best, where = (
+            torch.cat(
+                [own.select(dim + 1, 0).narrow(dim, 0, 1), t.narrow(dim, 0, count - 1)],
+                dim,
+            ).unsqueeze(dim + 1)
+            for own, t in ((values, best), (places, where))
+        )
+        stays = reaches(values, best)
+        if may_be_nan(x.dtype):
+            stays = stays | (values != values)
+        found, at = (
+            torch.where(stays, own, before)
+            .flatten(dim, dim + 1)
+            .narrow(dim, 0, size)
+            .clone(memory_format=torch.contiguous_format)
+            for own, before in ((values, best), (places, where))
+        )
+        return found, at
+
+    return extrema
 
 
 def _step(
@@ -136,4 +190,8 @@ DECOMPOSITIONS: dict[Any, Callable] = {
 }
 #: Of operators with a row: NotImplemented for calls that the row is for. It would take
 #: the others, too, so eager calls ask here first.
-BEFORE_ROWS: dict[Any, Callable] = {aten.cumsum.default: _cumsum}
+BEFORE_ROWS: dict[Any, Callable] = {
+    aten.cummax.default: _cumulative_extrema(torch.cummax, torch.ge),
+    aten.cummin.default: _cumulative_extrema(torch.cummin, torch.le),
+    aten.cumsum.default: _cumsum,
+}
