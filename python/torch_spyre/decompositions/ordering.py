@@ -27,6 +27,9 @@ MOST_SORTED = 1 << 14
 _MOST_PASSES, _MOST_TOUCHED = 4, 1 << 14
 #: Elements that such a part has at the least.
 _LEAST_PART = 256
+#: Elements of parts whose neighbours are compared: by predicted times, 16 us for
+#: 131,072 elements; 22 with parts of 64, and 121 without parts.
+_PART_FOR_NEIGHBOURS = 256
 #: Boundaries times values up to which all are compared with all.
 _MOST_COMPARED = 1 << 24
 
@@ -328,6 +331,12 @@ def starts_run(values: Tensor, dim: int) -> Tensor:
     first = torch.ones_like(values.narrow(dim, 0, min(size, 1)), dtype=torch.bool)
     if size <= 1:
         return first
+    if values.dim() == 1 and size > MOST_SORTED:
+        # Neighbours lie in other lanes, but with parts side by side in other sticks.
+        parts = _in_parts(values, _PART_FOR_NEIGHBOURS, False)
+        between = torch.cat([first[:, None], parts[1:, :1] != parts[:-1, -1:]])
+        inside = parts[:, 1:] != parts[:, :-1]
+        return torch.cat([between, inside], 1).flatten()[:size]
     differs = values.narrow(dim, 1, size - 1) != values.narrow(dim, 0, size - 1)
     return torch.cat([first, differs], dim)
 
