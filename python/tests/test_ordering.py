@@ -99,7 +99,13 @@ def test_topk(size, k, dtype):
 @pytest.mark.parametrize("dtype", [F16, F32, I64, torch.uint8])
 @pytest.mark.parametrize(
     ("shape", "dim", "k"),
-    [((2048,), 0, 8), ((1500, 3), 0, 50), ((1, 40000), 1, 100), ((1030,), 0, 1030)],
+    [
+        ((2048,), 0, 8),
+        ((1500, 3), 0, 50),
+        ((1, 40000), 1, 100),
+        ((1030,), 0, 1030),
+        ((130003,), 0, 5000),
+    ],
 )
 def test_the_largest_of_parts(shape, dim, k, dtype):
     x = draw(shape, dtype)
@@ -134,6 +140,14 @@ def test_many_of_a_vocabulary_take_little_more_than_few():
         predicted_seconds(lambda x, k=k: torch.topk(x, k), 1, 32000) for k in (2, 50)
     )
     assert many < 3 * few
+
+
+def test_more_than_parts_have_are_sorted():
+    """A core would sort a long part for longer than all cores sort all of it."""
+    many, all_ = (
+        predicted_seconds(lambda x, k=k: torch.topk(x, k), 40000) for k in (5000, 40000)
+    )
+    assert many < 1.1 * all_
 
 
 def test_rows_are_searched_by_as_many_cores():
