@@ -131,8 +131,10 @@ def _sort_rows(rows: Tensor) -> Tensor:
 
 
 def _unique_elements(x: Tensor) -> tuple[Tensor, ...]:
-    """``unique_padded`` of ``[N]``, without scatters: sorts of parts on all cores take
-    a quarter of their predicted time, but on the host more than those of few elements.
+    """``unique_padded`` of ``[N]``, without scatters.
+
+    By predicted times, 549 us instead of 3,409 for 131,072 elements. On the host,
+    scatters of few elements are faster.
     """
     size = x.shape[0]
     values, order = in_order(x)
