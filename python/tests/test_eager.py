@@ -2,6 +2,7 @@
 """Eager operators run as compiled programs: same bits, in-place, out=, aliasing."""
 
 import gc
+import itertools
 import threading
 import weakref
 
@@ -250,6 +251,24 @@ def test_out_arguments():
     assert_same(wrong, x + x)
     torch.arange(70, out=(line := torch.empty(70, device="spyre")))
     assert torch.equal(line.cpu(), torch.arange(70.0))
+
+
+@pytest.mark.parametrize("name", ["nansum", "nanmean"])
+def test_sums_over_no_dimensions_are_of_all(name):
+    """As on the CPU, where PyTorch's results without values keep the dimensions."""
+    function = getattr(torch, name)
+    dtypes = [torch.float32, F16] + [torch.int64, torch.bool] * (name == "nansum")
+    for dtype, stored in itertools.product(dtypes, [torch.float32, F16, torch.int32]):
+        if dtype.is_floating_point and not stored.is_floating_point:
+            continue
+        x = whole(2, 3).to(dtype)
+        found = []
+        for device in ("cpu", "spyre"):
+            out = torch.zeros((), dtype=stored, device=device)
+            function(x.to(device), [], out=out)
+            found.append(out.cpu())
+        assert found[1].shape == found[0].shape == ()
+        torch.testing.assert_close(found[1], found[0])
 
 
 def test_what_cannot_be_stored_is_an_error():

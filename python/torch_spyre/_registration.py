@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from torch_spyre import _C, device, logging_config
-from torch_spyre.decompositions import fused, quantized, recurrent_layers
+from torch_spyre.decompositions import fused, recurrent_layers, results
 from torch_spyre.device import patches
 from torch_spyre.device.streams import Stream
 from torch_spyre.frontend import dynamo
@@ -133,8 +133,8 @@ def register() -> None:
     fused.register()
     host_kernels.register()
     library.register()
-    quantized.register()
     recurrent_layers.register()
+    results.register()
     patches.install()
     dynamo.install()
     _C._set_eager_compiler(_is_candidate, _compile_call, _compile_sized)

@@ -266,7 +266,7 @@ def _scaled_mm_v2(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return second
 
 
-#: Results of operators on tensors without values: fake ones, and those of eager calls.
+#: Results of operators on tensors without values.
 RESULTS: dict[OpOverload, Callable[..., Tensor]] = {
     aten._scaled_mm.default: scaled_mm,
     aten._scaled_mm_v2.default: _scaled_mm_v2(scaled_mm),
@@ -283,20 +283,3 @@ DECOMPOSITIONS: dict[OpOverload, Callable] = {
     aten._convert_weight_to_int4pack.default: convert_weight_to_int4pack,
     aten._scaled_mm_v2.default: _scaled_mm_v2(aten._scaled_mm.default),
 }
-
-
-def register() -> None:
-    """Fake tensors on spyre have these results; others have PyTorch's."""
-    from torch._subclasses import fake_impls
-
-    def make(function: Callable[..., Tensor]) -> Callable[..., Any]:
-        def implementation(mode: Any, op: OpOverload, *args: Any, **kwargs: Any) -> Any:
-            if args[0].device.type != "spyre":
-                return NotImplemented
-            return function(*args, **kwargs)
-
-        return implementation
-
-    for op, function in RESULTS.items():
-        if op not in fake_impls.op_implementations_dict:
-            fake_impls.register_op_impl(op)(make(function))

@@ -20,7 +20,7 @@ from torch._ops import OpOverload
 
 from torch_spyre import _C, extensions
 from torch_spyre.aten_table import table_operators
-from torch_spyre.decompositions.quantized import RESULTS
+from torch_spyre.decompositions.results import RESULTS
 from torch_spyre.decompositions.strides import arranged
 from torch_spyre.decompositions.table import (
     OWN,
