@@ -112,6 +112,49 @@ def test_upsampling_that_keeps_a_size(mode, size, factor):
         near(native(gradients, f, x)[0], gradients(resize, x)[0])
 
 
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize(
+    ("mode", "dtype", "size"),
+    [
+        ("linear", torch.float32, (2,)),
+        ("linear", torch.float16, (7,)),
+        ("bilinear", torch.float32, (4, 7)),
+        ("bilinear", torch.float16, (8, 5)),
+        ("trilinear", torch.float32, (5, 4, 7)),
+    ],
+)
+def test_infinities_between_numbers(mode, dtype, size, align_corners):
+    """They spread over what they are a part of, and make nothing that is no number."""
+    count = len(size)
+    x = torch.linspace(-2, 2, 4**count).reshape(1, 1, *[4] * count).to(dtype)
+    x.view(-1)[0], x.view(-1)[-2] = torch.inf, -torch.inf
+
+    def resize(x):
+        return F.interpolate(x, size, mode=mode, align_corners=align_corners)
+
+    expected = resize(x)
+    for run in (resize, compiled(resize)):
+        actual = native(run, x)
+        # The CPU multiplies infinities by zero where it samples at an element.
+        wanted = torch.where(expected.isnan(), actual, expected)
+        torch.testing.assert_close(actual, wanted, rtol=2.0**-8, atol=2.0**-8)
+        assert not actual.isnan().any()
+
+
+def test_infinities_stay_where_they_are():
+    """Sampling as many elements as there are makes none of two."""
+    x = torch.linspace(-2, 2, 16).reshape(1, 1, 4, 4)
+    x[0, 0, 1, 2], x[0, 0, 3, 0] = torch.inf, torch.nan
+
+    def resize(x):
+        return F.interpolate(x, (4, 4), mode="bilinear")
+
+    for run in (resize, compiled(resize), compiled(resize, dynamic=True)):
+        torch.testing.assert_close(native(run, x), x, rtol=0, atol=0, equal_nan=True)
+    between = F.interpolate(x[:, :, 1:2].to("spyre"), (1, 7), mode="bilinear")
+    assert between.cpu().isfinite().tolist() == [[[[1, 1, 1, 0, 0, 0, 1]]]]
+
+
 @pytest.mark.parametrize(
     "padding", [(2, 3), (1, 2, -1, 3), (1, 0, 2, -1, 0, 3), (0, 0)]
 )

@@ -9,12 +9,14 @@ with a matrix per dimension, which holds how much of each input is in each outpu
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch._prims_common import suggest_memory_format
 
 aten = torch.ops.aten
 
@@ -272,7 +274,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tens
     return total.to(theta.dtype)
 
 
-# --- gradients of resampling -----------------------------------------------------
+# --- upsampling, and gradients of resampling -------------------------------------
 
 
 def used_scales(
@@ -320,6 +322,44 @@ def _linear_parts(
     low = at.floor().clamp(max=float(size - 1))
     part = at - low
     return [(low, 1.0 - part), ((low + 1.0).clamp(max=float(size - 1)), part)]
+
+
+def upsample_linear(
+    x: Tensor,
+    out: Sequence[int],
+    align_corners: bool,
+    scales: Sequence[float | None],
+) -> Tensor:
+    """``aten.upsample_linear1d`` and those of more dimensions.
+
+    Two products are added, as on the CPU: what is between an infinity and a number is
+    infinite. Where the second weight is zero, its element does not count: elements
+    stay as they are where as many are asked for as there are.
+    """
+    places: list[tuple[Tensor, Tensor]] = []
+    weights: list[Tensor] = []
+    scales = used_scales(out, x.shape[2:], scales)
+    for dim, (n, scale) in enumerate(zip(out, scales, strict=True), 2):
+        size = x.shape[dim]
+        at = _positions(n, size, align_corners, scale, x).clamp(min=0.0)
+        at = at.reshape(-1, *[1] * (x.dim() - 1 - dim))
+        low = at.to(torch.int64)
+        places.append((low, (low + 1).clamp(max=size - 1)))
+        weights.append((at - low).clamp(0.0, 1.0))
+    wide = x.float()
+    values = [
+        aten._unsafe_index(wide, [None, None, *corner])
+        for corner in itertools.product(*places)
+    ]
+    for weight in reversed(weights):
+        values = [
+            low * (1.0 - weight) + torch.where(weight > 0, high, 0.0) * weight
+            for low, high in zip(values[::2], values[1::2], strict=True)
+        ]
+    (result,) = values
+    if not x.is_floating_point():
+        result = result.round()
+    return result.to(x.dtype).contiguous(memory_format=suggest_memory_format(x))
 
 
 def _cubic_parts(

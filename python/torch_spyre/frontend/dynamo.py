@@ -248,23 +248,19 @@ def _correct_losses(decompositions: ModuleType) -> None:
             op._dispatch_cache.clear()
 
 
-def _keep_elements_of_equal_sizes(decompositions: ModuleType) -> None:
-    """PyTorch samples between elements by a factor that leaves the size as it is."""
-    from torch_spyre.decompositions.resampling import used_scales
+def _correct_upsampling(decompositions: ModuleType) -> None:
+    """PyTorch takes it apart before it asks for decompositions, so that infinities
+    become NaN, and samples by a factor that leaves the size as it is.
+    """
+    from torch_spyre.decompositions.resampling import upsample_linear
 
     original = decompositions._upsample_linear
-
-    def upsample_linear(
-        x: torch.Tensor, out: Sequence[int], align_corners: bool, scales: Any
-    ) -> torch.Tensor:
-        return original(x, out, align_corners, used_scales(out, x.shape[2:], scales))
-
     decompositions._upsample_linear = _on_spyre(upsample_linear, original)
 
 
 def _correct_decompositions(decompositions: ModuleType) -> None:
     _correct_losses(decompositions)
-    _keep_elements_of_equal_sizes(decompositions)
+    _correct_upsampling(decompositions)
 
 
 def _on_spyre(function: Callable, original: Callable) -> Callable:
