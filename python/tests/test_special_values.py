@@ -87,14 +87,33 @@ def test_results_without_elements(name):
         assert_same(run(*(t.to("spyre") for t in tensors)), expected)
 
 
-@pytest.mark.parametrize("padding", ["border", "reflection"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 def test_points_of_a_grid_that_are_nowhere(mode, padding):
     x = torch.arange(1.0, 17).view(1, 1, 4, 4)
-    points = [[NAN, 0], [0, NAN], [NAN, NAN], [INFINITY, 0], [-INFINITY, 0.3]]
+    points = [
+        [NAN, 0],
+        [0, NAN],
+        [NAN, NAN],
+        [INFINITY, 0],
+        [-INFINITY, 0.3],
+        [1e30, 0],
+    ]
     grid = torch.tensor(points).view(1, 1, -1, 2)
 
     def sample(x, grid):
         return F.grid_sample(x, grid, mode, padding, align_corners=False)
+
+    for run in sample, compiled(sample):
+        assert_same(run(x.to("spyre"), grid.to("spyre")), sample(x, grid))
+
+
+def test_points_in_a_volume_that_are_nowhere():
+    x = torch.arange(1.0, 65).view(1, 1, 4, 4, 4)
+    points = [[NAN, 0, 0], [0, NAN, 0], [0, 0, NAN], [INFINITY, 0, 0.1], [0.2, 0, 0.1]]
+    grid = torch.tensor(points).view(1, 1, 1, -1, 3)
+
+    def sample(x, grid):
+        return F.grid_sample(x, grid, padding_mode="zeros", align_corners=False)
 
     assert_same(sample(x.to("spyre"), grid.to("spyre")), sample(x, grid))

@@ -170,9 +170,12 @@ class _Taps:
         return values.reshape(values.shape[0], -1, values.shape[-1])
 
     def weight(self) -> Tensor:
+        """``[N, T, P]``, also of elements that are not there."""
+        return self._joined(functools.reduce(torch.mul, self.weights))
+
+    def weight_inside(self) -> Tensor:
         """``[N, T, P]``, zero where there is no element."""
-        weight = self._joined(functools.reduce(torch.mul, self.weights))
-        return torch.where(self.inside, weight, 0.0)
+        return torch.where(self.inside, self.weight(), 0.0)
 
     def slope(self, dim: int) -> Tensor:
         """How fast the weight grows along a dimension."""
@@ -215,7 +218,9 @@ def grid_sampler(
         return NotImplemented
     points = _Grid(x, grid, mode, padding, align_corners)
     taps = _Taps(points)
-    total = (taps.values(x) * taps.weight()[:, None]).sum(2)
+    # The CPU has no result where a point of a plane is nowhere, but zero in a volume.
+    weight = taps.weight() if x.dim() == 4 else taps.weight_inside()
+    total = (taps.values(x) * weight[:, None]).sum(2)
     return total.to(x.dtype).reshape(*x.shape[:2], *points.out)
 
 
@@ -236,7 +241,7 @@ def grid_sampler_backward(
     own = gradient.float().reshape(*x.shape[:2], 1, -1)
     of_input = None
     if wanted[0]:
-        parts = (own * taps.weight()[:, None]).reshape(*x.shape[:2], -1)
+        parts = (own * taps.weight_inside()[:, None]).reshape(*x.shape[:2], -1)
         zeros = torch.zeros_like(x, dtype=torch.float32).reshape(*x.shape[:2], -1)
         sums = zeros.scatter_add(2, points.spread(taps.index), parts)
         of_input = sums.reshape(x.shape).to(x.dtype)
