@@ -117,3 +117,34 @@ def test_points_in_a_volume_that_are_nowhere():
         return F.grid_sample(x, grid, padding_mode="zeros", align_corners=False)
 
     assert_same(sample(x.to("spyre"), grid.to("spyre")), sample(x, grid))
+
+
+POOLS = {
+    "1d": ((2, 12), lambda x: F.max_pool1d(x, 3, 2, 1, return_indices=True)),
+    "2d": ((2, 8, 8), lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True)),
+    "2d of far elements": (
+        (2, 8, 8),
+        lambda x: F.max_pool2d(x, 2, dilation=3, return_indices=True),
+    ),
+    "3d": ((2, 5, 6, 7), lambda x: F.max_pool3d(x, 2, return_indices=True)),
+    "adaptive 2d": (
+        (2, 8, 8),
+        lambda x: F.adaptive_max_pool2d(x, (3, 2), return_indices=True),
+    ),
+    "adaptive 3d": (
+        (2, 5, 6, 7),
+        lambda x: F.adaptive_max_pool3d(x, (2, 3, 2), return_indices=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_places_of_what_is_no_number(name):
+    """Of several in a window the last one counts, of equal numbers the first."""
+    shape, pool = POOLS[name]
+    x = torch.randint(5, shape, generator=torch.Generator().manual_seed(1)).float()
+    x.view(-1)[::3] = x.view(-1)[1::3] = NAN
+    x[1] = torch.where(x[1].isnan(), INFINITY, x[1])
+    for run in pool, compiled(pool):
+        for actual, expected in zip(run(x.to("spyre")), pool(x), strict=True):
+            assert_same(actual, expected)

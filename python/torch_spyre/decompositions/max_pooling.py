@@ -2,7 +2,8 @@
 """Maxima of windows, also where their places depend on the output, or are random.
 
 A maximum comes with its number among the elements of the input's last dimensions, in
-row-major order, of equal ones the first. Its gradient goes there.
+row-major order, of equal ones the first, of those that are no number the last. Its
+gradient goes there.
 """
 
 from __future__ import annotations
@@ -35,6 +36,18 @@ def _lowest(dtype: torch.dtype) -> float:
     if dtype.is_floating_point:
         return -math.inf
     return torch.iinfo(torch.int32 if dtype == torch.int64 else dtype).min
+
+
+def _has_nan(dtype: torch.dtype) -> bool:
+    """Whether the device has NaN of a type."""
+    return dtype == torch.float32
+
+
+def _places_of_nan(x: Tensor, dim: int) -> Tensor:
+    """Places along a dimension as fp32 numbers; zero where there is a number."""
+    numbers = torch.arange(x.shape[dim], dtype=torch.float32, device=x.device)
+    numbers = numbers.reshape(-1, *[1] * (x.dim() - 1 - dim))
+    return torch.where(x.isnan(), numbers, 0.0)
 
 
 def _pool(count: int, finds_places: bool = True) -> Callable:
@@ -74,7 +87,11 @@ def _pool(count: int, finds_places: bool = True) -> Callable:
         if not finds_places:
             return values
         # The place in the window, as coordinates and as the number of the element.
-        rest = torch.ops.spyre.merge_last(view, count).argmax(-1)
+        merged = torch.ops.spyre.merge_last(view, count)
+        rest = merged.argmax(-1)
+        if _has_nan(x.dtype):
+            last = _places_of_nan(merged, merged.dim() - 1).amax(-1)
+            rest = torch.where(values.isnan(), last.to(torch.int64), rest)
         index: Any = 0
         for d in range(count):
             inside = (rest // math.prod(kernel[d + 1 :])) % kernel[d]
@@ -135,7 +152,7 @@ def _maxima_of_none(x: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
 def _adaptive(count: int) -> Callable:
     def pool(x: Tensor, out: Sequence[int]) -> tuple[Tensor, Tensor]:
         """``aten.adaptive_max_pool2d``, from the last dimension on: of equal maxima
-        in other rows, the first row counts.
+        in other rows, the first row counts, or the last one that has NaN.
         """
         size = x.shape[-count:]
         if 0 in x.shape[:-count] or 0 in out:
@@ -149,9 +166,13 @@ def _adaptive(count: int) -> Callable:
         for dim in reversed(range(x.dim() - count, x.dim())):
             found = []
             for start, length in adaptive_windows(x.shape[dim], out[dim - x.dim()]):
-                part = values.narrow(dim, start, length).max(dim, keepdim=True)
-                own = number.narrow(dim, start, length).gather(dim, part.indices)
-                found.append((part.values, own))
+                part = values.narrow(dim, start, length)
+                own, place = part.max(dim, keepdim=True)
+                if _has_nan(x.dtype):
+                    last = _places_of_nan(part, dim).amax(dim, keepdim=True)
+                    place = torch.where(own.isnan(), last.to(torch.int64), place)
+                numbers = number.narrow(dim, start, length).gather(dim, place)
+                found.append((own, numbers))
             values = torch.cat([v for v, _ in found], dim)
             number = torch.cat([n for _, n in found], dim)
         return stored_as(values, x), stored_as(number, x)
