@@ -235,6 +235,48 @@ def test_embedding_bag(mode, includes_last, padding):
     near(native(slopes, weight, indices, offsets), slopes(weight, indices, offsets), 20)
 
 
+@pytest.mark.parametrize(
+    ("offsets", "includes_last"),
+    [
+        ([0, 7], False),
+        ([0, 4, 2], False),
+        ([0, -1], False),
+        ([1, 3], False),
+        ([0, 7], True),
+        ([0, 3], True),
+        ([0, 4, 2, 6], True),
+    ],
+)
+@pytest.mark.parametrize("mode", ["sum", "max"])
+def test_offsets_of_bags_that_are_wrong(mode, offsets, includes_last):
+    weight, indices = torch.randn(10, 4), torch.arange(6)
+
+    def bags(w, i, o):
+        return F.embedding_bag(
+            i, w, o, mode=mode, include_last_offset=includes_last
+        ).cpu()
+
+    for run in (bags, compiled(bags)):
+        with pytest.raises(RuntimeError, match=r"index value -1 .* outside its range"):
+            native(run, weight, indices, torch.tensor(offsets))
+
+
+def test_one_bag():
+    weight, indices = torch.randn(10, 4), torch.arange(6)
+    for offsets in ([0], [0, 6]):
+        more = {"mode": "sum", "include_last_offset": len(offsets) > 1}
+        near(
+            native(
+                lambda w, i, o, more=more: F.embedding_bag(i, w, o, **more),
+                weight,
+                indices,
+                torch.tensor(offsets),
+            ),
+            weight[:6].sum(0, keepdim=True),
+            20,
+        )
+
+
 def test_weighted_bags():
     weight, indices = torch.randn(10, 4), torch.tensor([[1, 2, 4], [5, 4, 3]])
 

@@ -42,6 +42,18 @@ def part_of_each(count: int, starts: Tensor) -> Tensor:
     return search(starts.to(numbers.dtype), numbers, right=True) - 1
 
 
+def _checked_starts(offsets: Tensor, count: int, include_last_offset: bool) -> Tensor:
+    """Where bags begin; behind all of ``count`` indices if the offsets are wrong, so
+    that these are in bag -1, which is an error of what uses it.
+    """
+    starts = offsets[: offsets.numel() - include_last_offset]
+    ends = offsets[1:]
+    is_wrong = (starts[: ends.numel()] > ends).any() | (offsets > count).any()
+    if include_last_offset:
+        is_wrong = is_wrong | (offsets[-1] != count)
+    return torch.where(is_wrong, count, starts)
+
+
 def embedding_bag(
     weight: Tensor,
     indices: Tensor,
@@ -59,10 +71,9 @@ def embedding_bag(
     weight that each maximum is from.
     """
     bags = offsets.numel() - include_last_offset
-    starts = offsets[:bags]
     count = indices.numel()
     shape = (bags, weight.shape[1])
-    bag = part_of_each(count, starts)
+    bag = part_of_each(count, _checked_starts(offsets, count, include_last_offset))
     wide = weight.float()
     kept = torch.ones_like(bag, dtype=torch.bool)
     if padding_idx >= 0:
