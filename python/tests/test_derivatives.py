@@ -10,7 +10,7 @@ import torch
 import torch.autograd.forward_ad as forward
 from inputs import values
 from numerics import assert_within
-from torch.func import hessian, jvp
+from torch.func import functional_call, hessian, jvp
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention as attention
 
@@ -99,6 +99,41 @@ def test_forward_derivatives_of_recurrent_layers(kind):
         return jvp(lambda x: own(x)[0], given[:1], given[1:])[1].float()
 
     assert_same(tangent)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kind", ["GRUCell", "RNNCell", "LSTMCell"])
+def test_forward_derivatives_of_recurrent_cells(kind, bias):
+    torch.manual_seed(0)
+    cell = getattr(torch.nn, kind)(4, 3, bias=bias)
+    state = values((5, 3), torch.float32, 2)
+    given = (values((5, 4), torch.float32), state)
+    directions = (values((5, 4), torch.float32, 1), state * 0.5 - 1)
+    weights = {n: p.detach() for n, p in cell.named_parameters()}
+
+    def tangents(device):
+        own = {n: w.to(device) for n, w in weights.items()}
+
+        def run(x, h, own):
+            states = (h, h * 2) if kind == "LSTMCell" else h
+            return functional_call(cell, own, (x, states))
+
+        primals = [t.to(device) for t in given]
+        along = [t.to(device) for t in directions]
+        slopes = {n: w * 0.5 for n, w in own.items()}
+        result = jvp(run, (*primals, own), (*along, slopes))[1]
+        return torch.stack(result) if kind == "LSTMCell" else result
+
+    assert_same(tangents)
+
+
+def test_states_of_recurrent_cells_that_do_not_fit():
+    """Also where derivatives are taken forward."""
+    cell = torch.nn.GRUCell(4, 3).to("spyre")
+    x, state = torch.randn(5, 4, device="spyre"), torch.randn(1, 3, device="spyre")
+    for run in (cell, lambda *t: jvp(cell, t, t)):
+        with pytest.raises(RuntimeError, match="Input batch size 5 doesn't match"):
+            run(x, state)
 
 
 def test_hessian_of_a_recurrent_layer():

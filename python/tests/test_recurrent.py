@@ -51,10 +51,11 @@ def test_recurrent_networks(kind, size):
     )
 
 
+@pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("make", [torch.nn.LSTMCell, torch.nn.GRUCell])
-def test_compiled_cells_give_the_same_bits(make):
+def test_compiled_cells_give_the_same_bits(make, bias):
     torch.manual_seed(0)
-    model = make(65, 63).half().to("spyre")
+    model = make(65, 63, bias=bias).half().to("spyre")
     x = torch.randn(2, 65).half().to("spyre")
     eager, actual = model(x), compiled(model)(x)
     for e, a in zip(

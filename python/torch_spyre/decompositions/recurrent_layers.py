@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` whose steps share what they can.
+"""``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` whose steps share what they can, and cells.
 
 Where it does not know the device, PyTorch multiplies the input of each step by itself.
 Autograd then adds the gradients of weights and biases up one by one, and each of these
@@ -51,6 +51,8 @@ def _is_dual(*tensors: Tensor | None) -> bool:
     transforms = torch._C._functorch.get_interpreter_stack() or ()
     if any(t.key() == torch._C._functorch.TransformType.Jvp for t in transforms):
         return True
+    if forward_ad._current_level < 0:
+        return False
     return any(
         t is not None and forward_ad.unpack_dual(t).tangent is not None for t in tensors
     )
@@ -238,6 +240,27 @@ def _of_packed(step: Step) -> Callable[..., tuple[Tensor, ...]]:
     return run
 
 
+def _of_cell(name: str, step: Step) -> Callable[..., Any]:
+    """``aten.lstm_cell`` and the like: PyTorch's, but for derivatives taken forward."""
+    op = getattr(aten, name).default
+
+    def run(x: Tensor, hx: Any, *params: Tensor | None) -> Any:
+        initial = (hx,) if isinstance(hx, Tensor) else tuple(hx)
+        if not _is_dual(x, *initial, *params):
+            return op.decompose(x, hx, *params)
+        for state in initial:
+            if state.shape[0] != x.shape[0]:
+                raise RuntimeError(
+                    f"Input batch size {x.shape[0]} doesn't match hidden batch size "
+                    f"{state.shape[0]}"
+                )
+        weights = _Weights(*params)
+        state = step(x @ weights.of_input.t(), initial, weights)
+        return state[0] if isinstance(hx, Tensor) else state
+
+    return run
+
+
 _STEPS: dict[str, Step] = {
     "lstm": _lstm,
     "gru": _gru,
@@ -247,6 +270,9 @@ _STEPS: dict[str, Step] = {
 _KERNELS: dict[str, Callable] = {
     **{f"{name}.input": _of_sequences(step) for name, step in _STEPS.items()},
     **{f"{name}.data": _of_packed(step) for name, step in _STEPS.items()},
+    # Those of nn.RNNCell have no fused cell.
+    "lstm_cell": _of_cell("lstm_cell", _lstm),
+    "gru_cell": _of_cell("gru_cell", _gru),
 }
 #: Gradients go through what the kernels call.
 _KEY = "AutogradPrivateUse1"

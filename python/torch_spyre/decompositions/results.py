@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from torch_spyre.decompositions import quantized
+from torch_spyre.decompositions import quantized, recurrent
 
 aten = torch.ops.aten
 
@@ -27,9 +27,11 @@ def _nansum(
 
 
 #: Of operators: of fake tensors, and of eager calls.
-RESULTS: dict[OpOverload, Callable[..., Tensor]] = {
+RESULTS: dict[OpOverload, Callable[..., Any]] = {
     **quantized.RESULTS,
     aten.nansum.default: _nansum,
+    # PyTorch's trips over absent biases.
+    aten._thnn_fused_lstm_cell.default: recurrent.lstm_cell,
 }
 
 
@@ -37,7 +39,7 @@ def register() -> None:
     """Fake tensors on spyre have these results; others have PyTorch's."""
     from torch._subclasses import fake_impls
 
-    def make(function: Callable[..., Tensor]) -> Callable[..., Any]:
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def implementation(mode: Any, op: OpOverload, *args: Any, **kwargs: Any) -> Any:
             if args[0].device.type != "spyre":
                 return NotImplemented

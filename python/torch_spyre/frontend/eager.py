@@ -352,9 +352,8 @@ def _infer_results(call: Call, arguments: list[Any], operands: Operands) -> list
             operands.results_on,
             RESULTS.get(call.functional),
         )
-    except (NotImplementedError, AttributeError):
-        # PyTorch has no meta function (the overrideable convolutions, GRU), or one
-        # that trips over absent biases (LSTM).
+    except NotImplementedError:
+        # PyTorch has no meta function (the overrideable convolutions, GRU).
         own = _own(call.functional)
         if own is None:
             raise
