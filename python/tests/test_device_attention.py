@@ -290,3 +290,15 @@ def test_strided_nested_tensors_are_refused():
     for make in (torch.nested.nested_tensor, torch.nested.as_nested_tensor):
         with pytest.raises(NotImplementedError, match=r"layout=torch\.jagged"):
             make(parts)
+    nested = torch.nested.nested_tensor([part.cpu() for part in parts])
+    uses = [
+        lambda: nested.to("spyre"),
+        lambda: torch.nested.nested_tensor([[1.0], [2.0, 3.0]], device="spyre") + 1,
+        lambda: torch.empty_like(nested, device="spyre").to_padded_tensor(0.0),
+        lambda: torch.nested.to_padded_tensor(
+            torch.empty_like(nested, device="spyre"), 0
+        ),
+    ]
+    for use in uses:
+        with pytest.raises(NotImplementedError, match=r"layout=torch\.jagged"):
+            use()

@@ -115,7 +115,7 @@ def _fill_padding(
 
 
 def refuse_strided(*args: Any, **kwargs: Any) -> Tensor:
-    """Operators that make nested tensors of layout torch.strided."""
+    """Operators on nested tensors of layout torch.strided, and such that make them."""
     raise NotImplementedError(
         "the spyre device has no nested tensors of layout torch.strided: make them "
         "with layout=torch.jagged"
