@@ -2,13 +2,16 @@
 """Predictions of whole models: sums of what spyre-run says, equal layers once."""
 
 import json
+import re
 import sys
+from collections import Counter
 
 import pytest
 import torch
 from commands import needs_tools, run
 from torch import nn
 from torch_spyre._inductor import config
+from torch_spyre.frontend import refusals
 from torch_spyre.predict import ModelError, api, cli, models, parts, predict, report
 from torch_spyre.predict import what_if as predict_changes
 from torch_spyre.predict.trace import trace
@@ -245,6 +248,21 @@ def test_graph_file_is_planned_for_the_device(tmp_path):
     assert "error" not in small
     for result in (as_is, small):
         assert result["phases"]["program"]["predicted_seconds"] > 0
+
+
+@pytest.fixture
+def refuse(monkeypatch):
+    """The compiler refuses operators, for a reason."""
+    monkeypatch.setattr(refusals, "_refusals", Counter())
+
+
+@pytest.mark.filterwarnings("ignore:.*runs by itself")
+def test_a_device_that_is_too_small_says_what_of(refuse):
+    layer = nn.Sequential(nn.Embedding(9, 256), nn.Linear(256, 256)).half()
+    as_is, small = predict_changes(layer, {"lx": [1000]}, phases=["prefill"])
+    assert as_is["phases"]["prefill"]["predicted_seconds"] > 0
+    assert "nothing of it runs on the card in prefill; aten." in small["error"]
+    assert re.search(r"needs \d+ bytes of LX for its smallest tiles", small["error"])
 
 
 class LlamaNorm(nn.Module):

@@ -17,6 +17,7 @@ from typing import Any
 from torch import nn
 
 from torch_spyre import _C
+from torch_spyre.frontend import refusals
 from torch_spyre.frontend.options import compile_options
 from torch_spyre.predict import models, parts, report, simulate
 from torch_spyre.predict.cards import CARD_LINKS, AllReduce, Cards
@@ -288,10 +289,13 @@ def _predict(
     own_batch = cards.batch_of_copy(batch)
 
     def seconds_of(name: str, new: int, all_: int) -> float:
+        before = Counter(refusals.refusals())
         phase = programs.step(model, (own_batch, new, all_), device, cards)
         if not phase["predicted_seconds"]:
+            refused = Counter(refusals.refusals()) - before
+            why = "".join(f"; {op}: {reason}" for op, reason in list(refused)[:1])
             raise models.ModelError(
-                f"{model.name}: nothing of it runs on the card in {name}"
+                f"{model.name}: nothing of it runs on the card in {name}{why}"
             )
         result["phases"][name] = phase
         return phase["predicted_seconds"]
