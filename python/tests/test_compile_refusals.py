@@ -3,6 +3,7 @@
 
 import inspect
 import json
+import shutil
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -181,9 +182,9 @@ def misplan(refuse, monkeypatch, tmp_path):
         if not least or numbers < (least[0], True):
             return compile_graph(builder, options, key)
         folder = tmp_path / key
-        options = {**options, "dump_dir": str(folder)}
+        asked = Path(options.get("dump_dir", folder))
         if not folder.exists():
-            compile_graph(builder, options, key)
+            compile_graph(builder, {**options, "dump_dir": str(folder)}, key)
             decisions = json.loads((folder / "decisions.json").read_text())
             (op,) = (
                 op
@@ -193,7 +194,9 @@ def misplan(refuse, monkeypatch, tmp_path):
             )
             op["division"] = divisions[0]
             (folder / "decisions-in.json").write_text(json.dumps(decisions))
-        return compile_graph(builder, options, key)
+        if asked != folder:
+            shutil.copy(folder / "decisions-in.json", asked)
+        return compile_graph(builder, {**options, "dump_dir": str(asked)}, key)
 
     monkeypatch.setattr(_C, "compile_graph", compile_wrong)
     monkeypatch.setattr(refusals, "_logged", set())
@@ -231,10 +234,15 @@ def test_a_wrong_plan_is_no_secret(misplan, caplog):
     assert torch_spyre.fallback_report() == {}
 
 
-def test_a_wrong_plan_of_an_eager_operator(misplan, caplog):
+def test_a_wrong_plan_of_an_eager_operator(misplan, caplog, monkeypatch, tmp_path):
     misplan(1)
     x = torch.zeros(64, 256, dtype=torch.float16)
+    monkeypatch.setenv("SPYRE_DUMP_DIR", str(tmp_path / "dump"))
     assert_exact(torch.exp(x.to("spyre")).cpu(), torch.exp(x))
+    # The warning asks for it.
+    (folder,) = (tmp_path / "dump").iterdir()
+    passes = sorted(file.name for file in folder.glob("[0-9]*.mlir"))
+    assert passes[0] == "00-import.mlir" and "coarse-tiling" in " ".join(passes)
     (message,) = plan_warnings(caplog)
     assert "same stick" in message
     assert [operator for operator, _ in compile_backend.refusals()] == [refusals.PLAN]

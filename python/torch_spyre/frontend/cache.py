@@ -22,7 +22,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
@@ -211,6 +211,7 @@ def _compile(key: str, builder: Any, options: dict[str, Any]) -> Any:
             graph = _C.compile_graph(builder, options, key)
     except _C.RefusedPlan as error:
         refusals.count_plan(error)
+        _dump_refused(key, builder, options)
         raise
     _log.info("compiled %s in %.1f ms", key[:12], 1e3 * (time.perf_counter() - started))
     if _passes_log.isEnabledFor(logging.DEBUG):
@@ -229,6 +230,20 @@ def _compile(key: str, builder: Any, options: dict[str, Any]) -> Any:
             ": " + ", ".join(moving) if moving else "",
         )
     return graph
+
+
+def _dump_refused(key: str, builder: Any, options: dict[str, Any]) -> None:
+    """Dumps the wrong plan of an operator that runs by itself: the warning asks for it,
+    and only parts of compiled graphs have been dumped.
+    """
+    from torch_spyre.frontend import dump
+
+    base = dump.dump_dir()
+    if base is None or "dump_dir" in options:
+        return
+    folder = dump.make_folder(base, "refused_plan")
+    with suppress(_C.SpyreError):
+        _C.compile_graph(builder, {**options, "dump_dir": str(folder)}, key)
 
 
 def _compile_with_log(key: str, builder: Any, options: dict[str, Any]) -> Any:

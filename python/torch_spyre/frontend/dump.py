@@ -143,7 +143,7 @@ def _read_storage(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | No
     return values, torch.frombuffer(bytearray(image), dtype=torch.uint8)
 
 
-def _make_folder(base: Path, name: str) -> Path:
+def make_folder(base: Path, name: str) -> Path:
     """A new folder of a name, or of that and a number: other processes make some."""
     for number in itertools.count():
         folder = base / (f"{name}_{number}" if number else name)
@@ -164,7 +164,7 @@ def begin(name: str, nodes: list[Node]) -> PartDump | None:
     base, decisions = dump_dir(), decisions_dir()
     if base is None:
         return None
-    folder = _make_folder(base, name)
+    folder = make_folder(base, name)
     graph = nodes[0].graph if nodes else None
     (folder / "fx_graph.txt").write_text(f"{graph}\n")
     if decisions is not None and (decisions / folder.name / "decisions.json").exists():
