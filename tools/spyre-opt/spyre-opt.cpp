@@ -66,7 +66,8 @@ static mlir::LogicalResult optimize(int argc, char **argv,
     llvm::errs() << message << "\n";
     return mlir::failure();
   }
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.allowUnregisteredDialects(config.shouldAllowUnregisteredDialects());
   llvm::SourceMgr sources;
   llvm::MemoryBufferRef source = input->getMemBufferRef();
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(

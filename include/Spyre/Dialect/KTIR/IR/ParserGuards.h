@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- ParserGuards.h - Text that upstream's parser fails on ----*- C++ -*-===//
+//===- ParserGuards.h - What upstream's parsers fail on --------*- C++ -*-===//
 
 #ifndef SPYRE_DIALECT_KTIR_IR_PARSERGUARDS_H
 #define SPYRE_DIALECT_KTIR_IR_PARSERGUARDS_H
@@ -17,7 +17,8 @@ namespace mlir::ktdp {
 /// linalg.reduce, linalg.transpose and linalg.broadcast reports an array of
 /// dimensions that is malformed, and then crashes on the attribute that it did
 /// not get; and there is what MLIRTextGuard says. Emits an error at the first
-/// such place. Bytecode is taken as it is.
+/// such place. Tools read bytecode in a process of its own first, which may
+/// crash; for others it is taken as it is.
 LogicalResult checkSource(llvm::MemoryBufferRef source, MLIRContext *context);
 
 /// The same for a file that has to be KTIR. Planned or imported graphs, which
@@ -30,7 +31,8 @@ LogicalResult checkGraphSource(llvm::MemoryBufferRef source,
                                MLIRContext *context);
 
 /// For tools, at their start: LLVM's fatal errors, with which MLIR's reader
-/// ends on some malformed bytecode, become an error message and exit status 1.
+/// ends on some malformed bytecode, become an error message and exit status 1,
+/// and so do its crashes.
 void exitOnFatalErrors();
 
 } // namespace mlir::ktdp
