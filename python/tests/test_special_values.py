@@ -148,3 +148,13 @@ def test_places_of_what_is_no_number(name):
     for run in pool, compiled(pool):
         for actual, expected in zip(run(x.to("spyre")), pool(x), strict=True):
             assert_same(actual, expected)
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian", "mode", "kthvalue"])
+def test_no_elements_have_no_median(name):
+    """Also where there would be no results either."""
+    more = [1] if name == "kthvalue" else []
+    for shape, dim in (((0, 3), 0), ((0, 0), 0), ((2, 0, 0), 1)):
+        x = torch.zeros(shape, device="spyre")
+        with pytest.raises(IndexError, match="non-zero size"):
+            getattr(torch, name)(x, *more, dim)

@@ -282,8 +282,10 @@ def _median_along(
     """
     if x.dim() == 0:
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
-    values, places = in_order(x, dim)
     size = x.shape[dim]
+    if isinstance(size, int) and size == 0:
+        return NotImplemented  # The CPU refuses it.
+    values, places = in_order(x, dim)
     leaves_out = ignores_nan and x.is_floating_point()
     if not leaves_out and not may_be_nan(x.dtype):
         return _take(values, places, (size - 1) // 2, dim, keepdim)
