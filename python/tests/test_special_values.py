@@ -158,3 +158,16 @@ def test_no_elements_have_no_median(name):
         x = torch.zeros(shape, device="spyre")
         with pytest.raises(IndexError, match="non-zero size"):
             getattr(torch, name)(x, *more, dim)
+
+
+@pytest.mark.parametrize("name", ["asin", "asinh", "atan", "atanh", "sinh", "tan"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_odd_functions_of_zeros(name, dtype):
+    function = getattr(torch, name)
+    x = torch.tensor([-0.0, 0.0, 0.5, -0.5], dtype=dtype)
+    for run in function, compiled(function):
+        actual = run(x.to("spyre")).cpu()
+        expected = function(x)
+        assert torch.equal(actual.signbit()[:2], expected.signbit()[:2])
+        torch.testing.assert_close(actual, expected, rtol=2.0**-8, atol=0)
+    assert function(torch.tensor(NAN, device="spyre")).isnan()

@@ -42,7 +42,8 @@ def in_fp32(function: Callable) -> Callable:
 
 
 def _with_sign_of(x: Tensor, magnitude: Tensor) -> Tensor:
-    return torch.where(x < 0, -magnitude, magnitude)
+    """An odd function of x, from that of its magnitude; zeros keep their signs."""
+    return torch.where(x > 0, magnitude, torch.where(x < 0, -magnitude, x))
 
 
 def _atan(x: Tensor) -> Tensor:
