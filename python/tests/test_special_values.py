@@ -171,3 +171,22 @@ def test_odd_functions_of_zeros(name, dtype):
         assert torch.equal(actual.signbit()[:2], expected.signbit()[:2])
         torch.testing.assert_close(actual, expected, rtol=2.0**-8, atol=0)
     assert function(torch.tensor(NAN, device="spyre")).isnan()
+
+
+def test_products_that_are_added_begin_with_their_number():
+    """As on the CPU: two large factors times a small number are finite."""
+    x = torch.tensor([1.0, -2.0, 0.5])
+    y, z = torch.tensor([3e38, -3e38, 1e30]), torch.tensor([10.0, 3e38, 1e20])
+    for value in (0, 1e-39, -1e-30):
+
+        def add(x, y, z, value=value):
+            return torch.addcmul(x, y, z, value=value)
+
+        for run in add, compiled(add):
+            assert_same(run(*(t.to("spyre") for t in (x, y, z))), add(x, y, z))
+
+
+def test_gamma_function_of_subnormal_numbers():
+    x = torch.tensor([1e-45, 1e-40, -1e-40, 5e-39, 1.2e-38])
+    for run in torch.lgamma, compiled(torch.lgamma):
+        assert_same(run(x.to("spyre")), x.lgamma())

@@ -217,9 +217,9 @@ static void addArithmetic(ATenTable &table) {
                 return c.pointwise<FmaOp>(c.type(),
                                           {product, factor(c, "value"), self});
               }
-              // (x - 0) x y x value + self, rounded once.
+              // (x - 0) x value x y + self, rounded once.
               return c.pointwise<LayerNormNormOp>(
-                  c.type(), {x, c.imm(0.0), y, c.operand("value"), self});
+                  c.type(), {x, c.imm(0.0), c.operand("value"), y, self});
             });
   table.add({"aten.addcdiv.default"}, "self tensor1 tensor2 value",
             [](ATenCall &c) {

@@ -68,7 +68,8 @@ def _lgamma(x: Tensor) -> Tensor:
     mirrored = x < 0.5
     value = _lgamma_of_positive(torch.where(mirrored, 1.0 - x, x))
     sine = (math.pi * _from_nearest(x)).sin().abs()
-    value = torch.where(mirrored, (math.pi / sine).log() - value, value)
+    # The reciprocal of a subnormal number would be infinite.
+    value = torch.where(mirrored, -(sine * (1.0 / math.pi)).log() - value, value)
     return torch.where(_is_pole(x) | x.isinf(), math.inf, value)
 
 
