@@ -340,12 +340,20 @@ OPERATION_BLIND = (
 )
 DECOMPOSITION = f"lib/{PASSES}/Decompose.cpp"
 DATA_MOVEMENT = {"ViewOp", "IdentityOp", "InsertOp", "RestickifyOp", "ReshardOp"}
-OPERATIONS = {
-    name
-    for file in (ROOT / "include/Spyre" / GRAPH / "IR").glob("SpyreGraph*Ops.td")
-    if file.name != "SpyreGraphBundleOps.td"
-    for name in re.findall(r"^def SpyreGraph_(\w+Op)\b", file.read_text(), re.MULTILINE)
-} - DATA_MOVEMENT
+#: Which compute no elements.
+INDICES = {"TileStartOp"}
+OPERATIONS = (
+    {
+        name
+        for file in (ROOT / "include/Spyre" / GRAPH / "IR").glob("SpyreGraph*Ops.td")
+        if file.name != "SpyreGraphBundleOps.td"
+        for name in re.findall(
+            r"^def SpyreGraph_(\w+Op)\b", file.read_text(), re.MULTILINE
+        )
+    }
+    - DATA_MOVEMENT
+    - INDICES
+)
 OPERATION = re.compile(rf"(?<!linalg::)\b(?:{'|'.join(sorted(OPERATIONS))})\b")
 #: Names of test files, by the beginning and the end of their paths. Files below Inputs
 #: are no tests.

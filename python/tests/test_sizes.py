@@ -72,7 +72,7 @@ def test_mlp():
     for size in SIZES:
         x = rows_of(size, size)
         assert_like_mlp(run(f, x), x)
-    # To 512 and to 4096.
+    # To 512 and to 1024.
     assert [num_sizes(p) for p in parts_since(before)] == [1, 1]
 
 

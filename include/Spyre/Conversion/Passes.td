@@ -34,11 +34,11 @@ def ConvertSpyreGraphToKTIR
     - SG-TO-KTIR-C4: loops have constant bounds, or run up to a symbol
       (SG-SYMBOL-C4), and carry no values. A tile is a
       dense part of a whole buffer in device memory whose layout is relative to
-      its shape. It starts at whole sticks, at constants or at induction
-      variables.
+      its shape. It starts at whole sticks, at constants, at induction
+      variables or at a `spyre_graph.tile_start`.
     - SG-TO-KTIR-C5: source and destination of a `spyre_graph.reshard` lie in LX.
-    - SG-TO-KTIR-C6: no tile is of an argument whose sizes vary, and the extent
-      of a `spyre_graph.reshard` along a packed dimension does not vary.
+    - SG-TO-KTIR-C6: the extent of a `spyre_graph.reshard` along a packed
+      dimension does not vary.
   }];
   let options = [
     Option<"lxBytes", "lx-bytes", "int64_t", "-1",

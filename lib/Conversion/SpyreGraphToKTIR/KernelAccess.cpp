@@ -29,8 +29,8 @@ Value KernelBuilder::buildView(unsigned operand) {
   auto space = place.isInLX ? ktdp::MemorySpaceAttr::getCtLocal(context)
                             : ktdp::MemorySpaceAttr::getGlobal(context);
   return ktdp::ConstructMemoryViewOp::create(
-      builder, loc, kernel.getArgument(place.parameter), viewSizes[operand],
-      viewStrides[operand], getDeviceElementType(getElementType(operand)),
+      builder, loc, kernel.getArgument(place.parameter), views[operand].sizes,
+      views[operand].strides, getDeviceElementType(getElementType(operand)),
       space);
 }
 

@@ -169,6 +169,39 @@ static OpFoldResult minimum(OpBuilder &b, Location loc, OpFoldResult limit,
       .getResult();
 }
 
+DeviceView OperandStorage::getDeviceView(
+    OpBuilder &b, Location loc,
+    function_ref<OpFoldResult(AffineExpr)> getSize) const {
+  DeviceView view{
+      getAsIndexOpFoldResult(b.getContext(), layout.getDeviceSize(shape)),
+      getAsIndexOpFoldResult(b.getContext(), strides)};
+  if (!sizeMap)
+    return view;
+  SmallVector<::spyre::DeviceDim> dims = layout.getDeviceDims(wholeShape);
+  SmallVector<int64_t> wholeSizes = layout.getDeviceSize(wholeShape);
+  OpFoldResult stride = b.getIndexAttr(1);
+  for (size_t number = dims.size(); number-- > 0;) {
+    const ::spyre::DeviceDim &dim = dims[number];
+    view.strides[number] = stride;
+    // Of the device dimensions of one host dimension, that with the largest
+    // steps grows, but sticks stay.
+    bool grows = number + 1 < dims.size() && dim.hostDim >= 0 &&
+                 varies(sizeMap, dim.hostDim) &&
+                 llvm::none_of(dims, [&](const ::spyre::DeviceDim &other) {
+                   return other.hostDim == dim.hostDim && other.step > dim.step;
+                 });
+    OpFoldResult size = b.getIndexAttr(wholeSizes[number]);
+    if (grows)
+      size = getSize(sizeMap.getResult(dim.hostDim).ceilDiv(dim.step));
+    // Of a tile, the dimensions that it has whole grow.
+    if (dim.hostDim >= 0 && shape[dim.hostDim] == wholeShape[dim.hostDim])
+      view.sizes[number] = size;
+    if (number > 0)
+      stride = multiply(b, loc, stride, size);
+  }
+  return view;
+}
+
 OpFoldResult KernelBuilder::getSize(AffineExpr expr) {
   unsigned numBuffers = kernel.getNumArguments() - symbols.size();
   SmallVector<AffineExpr> replacements;
@@ -195,36 +228,14 @@ void KernelBuilder::emitSizes() {
     }
   }
   for (const OperandStorage &place : storage) {
-    SmallVector<OpFoldResult> &sizes =
-        viewSizes.emplace_back(getAsIndexOpFoldResult(
-            builder.getContext(), place.layout.getDeviceSize(place.shape)));
-    SmallVector<OpFoldResult> &strides = viewStrides.emplace_back(
-        getAsIndexOpFoldResult(builder.getContext(), place.strides));
-    SmallVector<::spyre::DeviceDim> dims =
-        place.layout.getDeviceDims(place.shape);
-    if (place.numRowsMap)
-      for (auto [size, dim] : llvm::zip_equal(sizes, dims))
-        if (dim.hostDim == indirect->dim)
-          size = getSize(place.numRowsMap.getResult(0));
-    if (!place.sizeMap)
+    DeviceView &view = views.emplace_back(place.getDeviceView(
+        builder, loc, [&](AffineExpr expr) { return getSize(expr); }));
+    if (!place.numRowsMap)
       continue;
-    OpFoldResult stride = builder.getIndexAttr(1);
-    for (size_t number = dims.size(); number-- > 0;) {
-      const ::spyre::DeviceDim &dim = dims[number];
-      strides[number] = stride;
-      // Of the device dimensions of one host dimension, that with the largest
-      // steps grows, but sticks stay.
-      bool grows =
-          number + 1 < dims.size() && dim.hostDim >= 0 &&
-          varies(place.sizeMap, dim.hostDim) &&
-          llvm::none_of(dims, [&](const ::spyre::DeviceDim &other) {
-            return other.hostDim == dim.hostDim && other.step > dim.step;
-          });
-      if (grows)
-        sizes[number] =
-            getSize(place.sizeMap.getResult(dim.hostDim).ceilDiv(dim.step));
-      stride = multiply(builder, loc, stride, sizes[number]);
-    }
+    for (auto [size, dim] :
+         llvm::zip_equal(view.sizes, place.layout.getDeviceDims(place.shape)))
+      if (dim.hostDim == indirect->dim)
+        size = getSize(place.numRowsMap.getResult(0));
   }
 }
 

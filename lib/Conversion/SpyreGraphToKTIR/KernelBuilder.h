@@ -10,6 +10,12 @@
 
 namespace mlir {
 
+/// Sizes of the device dimensions of an operand, and elements from one of their
+/// coordinates to the next: numbers, or values in a run.
+struct DeviceView {
+  SmallVector<OpFoldResult> sizes, strides;
+};
+
 /// The storage of an operand of a device operation.
 struct OperandStorage {
   spyre_graph::LayoutAttrInterface layout;
@@ -30,6 +36,11 @@ struct OperandStorage {
   bool isInLX = false;
   /// Parameter of the kernel that holds the element index of its start.
   unsigned parameter = 0;
+
+  /// `getSize` gives what an expression of the function's symbols is in a run.
+  DeviceView
+  getDeviceView(OpBuilder &builder, Location loc,
+                function_ref<OpFoldResult(AffineExpr)> getSize) const;
 };
 
 /// Emits the body of a kernel: a function with one index parameter per
@@ -198,7 +209,7 @@ private:
   ArrayRef<OperandStorage> storage;
   ArrayRef<unsigned> symbols;
   /// Device sizes and strides of each operand's view.
-  SmallVector<SmallVector<OpFoldResult>> viewSizes, viewStrides;
+  SmallVector<DeviceView> views;
   int64_t lxBytes;
   const ::spyre::DeviceSpec &spec;
   SmallVector<Loop> loops;

@@ -44,10 +44,13 @@ private:
   LogicalResult lower(Block &block);
   LogicalResult lower(SpyreOpInterface op);
   LogicalResult lower(scf::ForOp loop);
+  LogicalResult lower(TileStartOp start);
   LogicalResult lower(memref::SubViewOp tile);
   /// Element index at which a buffer starts.
   FailureOr<Value> getStart(Value buffer, Operation *user);
   FailureOr<OperandStorage> getStorage(Value buffer, Operation *user);
+  /// What an expression of the function's symbols is in a run.
+  OpFoldResult getSize(AffineExpr expr);
   /// The scalar of the sequence for an index of the planned function.
   Value getIndex(OpFoldResult index);
   Value getIndexConstant(int64_t value);
@@ -279,10 +282,23 @@ LogicalResult SequenceBuilder::lower(scf::ForOp loop) {
   return success();
 }
 
-/// Whether an offset is a multiple in every iteration.
-static bool isMultipleOf(const TileOffset &offset, int64_t factor) {
-  std::optional<TileOffset::Range> range = offset.getRange();
-  return range && range->first % factor == 0 && range->step % factor == 0;
+OpFoldResult SequenceBuilder::getSize(AffineExpr expr) {
+  return affine::makeComposedFoldedAffineApply(
+      builder, planned.getLoc(), AffineMap::get(0, symbolValues.size(), expr),
+      getAsOpFoldResult(symbolValues));
+}
+
+LogicalResult SequenceBuilder::lower(TileStartOp start) {
+  auto loop = cast<scf::ForOp>(
+      indices.lookup(start.getIndex()).getParentBlock()->getParentOp());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop);
+  Value last = arith::SubIOp::create(builder, start.getLoc(),
+                                     loop.getUpperBound(), loop.getStep());
+  builder.setInsertionPointToStart(loop.getBody());
+  indices[start] = arith::MinSIOp::create(builder, start.getLoc(),
+                                          loop.getInductionVar(), last);
+  return success();
 }
 
 /// The start of a tile: that of the whole and, for each device dimension, the
@@ -291,11 +307,6 @@ LogicalResult SequenceBuilder::lower(memref::SubViewOp tile) {
   // SG-TO-KTIR-C4
   auto layout = dyn_cast_or_null<LayoutAttr>(getLayout(tile.getType()));
   PlacementAttr placement = getPlacement(tile.getSource());
-  // SG-TO-KTIR-C6
-  if (auto argument = dyn_cast<BlockArgument>(tile.getSource());
-      argument && getSizeMap(argument))
-    return tile.emitOpError("must be a tile of a buffer whose sizes are the "
-                            "same in each run");
   if (!layout || tile.getSource().getDefiningOp<memref::SubViewOp>() ||
       (placement && placement.getSpace() == MemorySpace::lx) ||
       llvm::any_of(tile.getMixedStrides(), [](OpFoldResult stride) {
@@ -303,42 +314,67 @@ LogicalResult SequenceBuilder::lower(memref::SubViewOp tile) {
       }))
     return tile.emitOpError("must be a dense tile of a whole buffer in device "
                             "memory with a layout relative to its shape");
-  ArrayRef<int64_t> shape = tile.getSourceType().getShape();
-  SmallVector<int64_t> strides = getDeviceStrides(layout, shape);
+  FailureOr<OperandStorage> storage = getStorage(tile, tile);
   FailureOr<Value> start = getStart(tile.getSource(), tile);
-  if (failed(start))
+  if (failed(storage) || failed(start))
     return failure();
-  SmallVector<Value> operands;
+  DeviceView view = storage->getDeviceView(
+      builder, tile.getLoc(), [&](AffineExpr size) { return getSize(size); });
+  // Strides that vary are multiplied by operations, others by the map.
+  SmallVector<Value> operands, products;
   AffineExpr offset = builder.getAffineConstantExpr(0);
-  for (auto [device, stride] :
-       llvm::zip_equal(layout.getDeviceDims(shape), strides)) {
+  for (auto [device, stride] : llvm::zip_equal(
+           layout.getDeviceDims(storage->wholeShape), view.strides)) {
     if (device.hostDim < 0)
       continue;
     std::optional<TileOffset> first =
         getTileOffset(tile.getMixedOffsets()[device.hostDim]);
     if (!first)
       return tile.emitOpError("must start at an induction variable");
-    if (!isMultipleOf(*first, device.step))
+    if (!first->isMultipleOf(device.step))
       return tile.emitOpError()
              << "must start at whole sticks of dimension " << device.hostDim;
+    std::optional<int64_t> known = getConstantIntValue(stride);
     // The lane.
-    if (stride == 1)
+    if (known == 1)
       continue;
-    AffineExpr coordinate;
-    if (!first->loop) {
-      coordinate = builder.getAffineConstantExpr(first->number);
-    } else {
-      coordinate = builder.getAffineDimExpr(operands.size()) * first->factor;
-      operands.push_back(indices.lookup(first->loop.getInductionVar()));
+    AffineExpr coordinate = builder.getAffineConstantExpr(first->number);
+    SmallVector<Value> index;
+    if (first->loop) {
+      coordinate =
+          builder.getAffineDimExpr(known ? operands.size() : 0) * first->factor;
+      index.push_back(indices.lookup(first->index));
     }
-    offset = offset + coordinate.floorDiv(device.step) * stride;
+    coordinate = coordinate.floorDiv(device.step);
+    if (known) {
+      offset = offset + coordinate * *known;
+      llvm::append_range(operands, index);
+    } else if (first->loop || first->number != 0) {
+      Value steps = affine::AffineApplyOp::create(
+          builder, tile.getLoc(), AffineMap::get(index.size(), 0, coordinate),
+          index);
+      products.push_back(arith::MulIOp::create(builder, tile.getLoc(), steps,
+                                               cast<Value>(stride)));
+    }
   }
   unsigned numDims = operands.size();
   operands.push_back(*start);
-  starts[tile] = affine::AffineApplyOp::create(
+  Value first = affine::AffineApplyOp::create(
       builder, tile.getLoc(),
       AffineMap::get(numDims, 1, builder.getAffineSymbolExpr(0) + offset),
       operands);
+  for (Value product : products)
+    first = arith::AddIOp::create(builder, tile.getLoc(), first, product);
+  // Strides that nothing is multiplied with. Each was made of the next one.
+  llvm::SmallSetVector<Operation *, 4> strides;
+  for (OpFoldResult stride : view.strides)
+    if (auto value = dyn_cast<Value>(stride))
+      if (auto product = value.getDefiningOp<arith::MulIOp>())
+        strides.insert(product);
+  for (Operation *product : strides)
+    if (product->use_empty())
+      product->erase();
+  starts[tile] = first;
   return success();
 }
 
@@ -476,7 +512,7 @@ LogicalResult SequenceBuilder::lower(Block &block) {
   for (Operation &operation : block) {
     LogicalResult result =
         llvm::TypeSwitch<Operation *, LogicalResult>(&operation)
-            .Case<SpyreOpInterface, scf::ForOp, memref::SubViewOp>(
+            .Case<SpyreOpInterface, scf::ForOp, TileStartOp, memref::SubViewOp>(
                 [&](auto op) { return lower(op); })
             .Case<memref::AllocOp, memref::DeallocOp, arith::ConstantOp,
                   arith::MulIOp, scf::YieldOp, func::ReturnOp>(

@@ -14,11 +14,13 @@ from torch_spyre.frontend.declared_sizes import DeclaredSizes
 
 #: The least size that shares a program with others.
 LEAST = 2
-#: Of each symbol, the largest size of the first class of its sizes, and how much
-#: larger that of the next one is. Plans are made for the largest size: one that is far
-#: too large for a call would keep intermediates out of LX that then fit.
+#: Of each symbol, the largest size of the first class of its sizes. Plans are made for
+#: the largest size: one that is far too large for a call would keep intermediates out
+#: of LX that then fit. So the next classes end at twice the size of the one before.
 FIRST_CLASS = 512
-_CLASS_FACTOR = 8
+#: Where that is larger, intermediates of these sizes fit seldom, and classes end at
+#: eight times the size of the one before.
+_LAST_DOUBLED_CLASS = 32768
 
 #: Of so few sizes each may be looked at.
 _FEW_SIZES = 32
@@ -83,7 +85,7 @@ class Symbol:
             return SizeClass(size, size)
         low, high = LEAST, FIRST_CLASS
         while size > high:
-            low, high = high + 1, high * _CLASS_FACTOR
+            low, high = high + 1, high * (2 if high < _LAST_DOUBLED_CLASS else 8)
         if self.most is not None:
             high = min(high, self.most)
         return SizeClass(max(low, self.least), high) if low <= size <= high else None

@@ -178,12 +178,16 @@ func.func @moves_to_memory(%x: memref<4x128xf16, #layout>) {
 // -----
 
 #layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
-func.func @tile_that_varies(%x: memref<4x128xf16, #layout> {spyre_graph.size_map = affine_map<()[s] -> (s, 128)>})
-    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 4>]} {
-  // SG-TO-KTIR-C6
-  // expected-error@+1 {{must be a tile of a buffer whose sizes are the same in each run}}
-  %t = memref.subview %x[0, 64] [4, 64] [1, 1] : memref<4x128xf16, #layout> to memref<4x64xf16, strided<[128, 1], offset: 64>, #layout>
-  spyre_graph.exp ins(%t : memref<4x64xf16, strided<[128, 1], offset: 64>, #layout>) outs(%t : memref<4x64xf16, strided<[128, 1], offset: 64>, #layout>) {division = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>}
+func.func @last_tile_inside_a_stick(%x: memref<4x128xf16, #layout>) {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c128 step %c64 {
+    %start = spyre_graph.tile_start %i
+    // SG-TO-KTIR-C4
+    // expected-error@+1 {{must start at whole sticks of dimension 1}}
+    %t = memref.subview %x[0, %start] [4, 64] [1, 1] : memref<4x128xf16, #layout> to memref<4x64xf16, strided<[128, 1], offset: ?>, #layout>
+  }
   return
 }
 

@@ -523,3 +523,39 @@ func.func @f(%w: memref<4xi32>, %o: memref<32xf16>) {
       {dim = 2 : i64, maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i * 8 + j)>], extents = array<i64: 4, 8>}
   return
 }
+
+// -----
+
+func.func @f(%i: index) {
+  // SG-TILE-START-C1
+  // expected-error@+1 {{must be given the induction variable of an scf.for}}
+  %s = spyre_graph.tile_start %i
+  return
+}
+
+// -----
+
+func.func @f() {
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  scf.for %i = %c4 to %c16 step %c4 {
+    // SG-TILE-START-C1
+    // expected-error@+1 {{must be in a loop from 0 to a number by a constant step}}
+    %s = spyre_graph.tile_start %i
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  scf.for %i = %c0 to %c3 step %c4 {
+    // SG-TILE-START-C1
+    // expected-error@+1 {{must be in a loop that has a whole tile of 4, but it ends at 3}}
+    %s = spyre_graph.tile_start %i
+  }
+  return
+}

@@ -68,6 +68,10 @@ public:
   /// from tile to tile.
   virtual bool allowsCarriedValues() const { return true; }
 
+  /// Whether a loop over tiles may run up to a size that is not a multiple of
+  /// the tiles, of which the last one then starts earlier.
+  virtual bool allowsOverlappingTiles() const { return true; }
+
   /// Whether a change of stick may read or write a part of a tensor.
   virtual bool allowsRestickifyOfParts() const { return true; }
 

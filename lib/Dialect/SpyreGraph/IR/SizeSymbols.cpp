@@ -4,6 +4,7 @@
 
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "Spyre/Dialect/SpyreGraph/IR/UsedSizes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -77,6 +78,13 @@ std::optional<LoopBound> spyre_graph::getLoopBound(Operation *loop) {
   return bound;
 }
 
+void spyre_graph::setLoopBound(Operation *loop, unsigned symbol) {
+  AffineMap bound =
+      AffineMap::get(0, getSizeSymbols(loop).size(),
+                     getAffineSymbolExpr(symbol, loop->getContext()));
+  loop->setAttr(kBoundMapAttrName, AffineMapAttr::get(bound));
+}
+
 LogicalResult spyre_graph::verifyLoopBound(Operation *op, Attribute attribute) {
   // SG-SYMBOL-C4
   auto loop = dyn_cast<scf::ForOp>(op);
@@ -100,8 +108,9 @@ LogicalResult spyre_graph::verifyLoopBound(Operation *op, Attribute attribute) {
                   << attribute;
   SizeSymbolAttr symbol = symbols[bound->symbol];
   int64_t tile;
+  bool mayOverlap = bound->divisor == 1 && symbol.getLeast() >= *step;
   if (llvm::MulOverflow(bound->divisor, *step, tile) ||
-      symbol.getStep() % tile != 0)
+      (symbol.getStep() % tile != 0 && !mayOverlap))
     return fail() << "is of " << describe(symbol) << ", which iterations of "
                   << *step << " x " << bound->divisor
                   << " would leave a part of out";
@@ -243,6 +252,36 @@ static SmallVector<AffineExpr> getSliceSizes(Value slice, Value source) {
     if (shapeOf(slice)[dim] == shapeOf(source)[dim])
       sizes[dim] = whole[dim];
   return sizes;
+}
+
+/// How large what loops write tile by tile is, a slice of which has these
+/// sizes; as `whole` says where neither it nor a loop up to a size does.
+template <typename SliceOp>
+static SmallVector<AffineExpr> getWholeSizes(SliceOp slice,
+                                             ArrayRef<AffineExpr> sizes,
+                                             SmallVector<AffineExpr> whole) {
+  ArrayRef<int64_t> shape = slice.getStaticSizes();
+  if (sizes.size() != shape.size() || whole.size() != shape.size())
+    return whole;
+  auto type = isa<tensor::InsertSliceOp>(slice.getOperation())
+                  ? slice->getResult(0).getType()
+                  : slice->getOperand(0).getType();
+  for (auto [dim, offset] : llvm::enumerate(slice.getMixedOffsets())) {
+    if (shape[dim] == cast<ShapedType>(type).getDimSize(dim)) {
+      whole[dim] = sizes[dim];
+      continue;
+    }
+    std::optional<TileOffset> start = getTileOffset(offset);
+    std::optional<LoopBound> bound =
+        start && start->loop ? getLoopBound(start->loop) : std::nullopt;
+    std::optional<TileOffset::Range> range =
+        bound ? start->getRange() : std::nullopt;
+    if (range && range->first == 0 && range->step == shape[dim])
+      whole[dim] = getAffineSymbolExpr(bound->symbol, slice.getContext())
+                       .floorDiv(bound->divisor) *
+                   start->factor;
+  }
+  return whole;
 }
 
 AffineExpr spyre_graph::getWrittenCoordinate(SpyreOpInterface op,
@@ -392,19 +431,37 @@ bool spyre_graph::isFilledFirst(Value buffer) {
   return sizes && llvm::all_of(*sizes, llvm::IsaPred<AffineConstantExpr>);
 }
 
+SmallVector<AffineExpr>
+spyre_graph::getSizesWrittenInBuffer(SpyreOpInterface op) {
+  SmallVector<AffineExpr> sizes = getWrittenSizes(op);
+  auto tile = op.getSpyreInit().getDefiningOp<memref::SubViewOp>();
+  if (!tile)
+    return sizes;
+  return getWholeSizes(tile, sizes, getTypeSizes(tile.getSource()));
+}
+
+SmallVector<SpyreOpInterface> spyre_graph::getWriters(Value buffer) {
+  SmallVector<SpyreOpInterface> writers;
+  for (OpOperand &use : buffer.getUses()) {
+    if (auto tile = dyn_cast<memref::SubViewOp>(use.getOwner()))
+      llvm::append_range(writers, getWriters(tile));
+    auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+    if (op && op.isDpsInit(&use))
+      writers.push_back(op);
+  }
+  return writers;
+}
+
 /// Of a buffer: what the operations that write it say together.
 static SmallVector<AffineExpr> getBufferSizes(Value buffer) {
   if (std::optional<SmallVector<AffineExpr>> filled = getFilledSizes(buffer))
     return *filled;
   SmallVector<AffineExpr> sizes = getTypeSizes(buffer);
-  for (OpOperand &use : buffer.getUses()) {
-    auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
-    if (!op || !op.isDpsInit(&use))
-      continue;
-    for (auto [size, written] : llvm::zip_equal(sizes, getWrittenSizes(op)))
+  for (SpyreOpInterface op : getWriters(buffer))
+    for (auto [size, written] :
+         llvm::zip_equal(sizes, getSizesWrittenInBuffer(op)))
       if (!isa<AffineConstantExpr>(written))
         size = written;
-  }
   return sizes;
 }
 
@@ -456,7 +513,8 @@ SmallVector<AffineExpr> spyre_graph::getSizes(Value value) {
       })
       .Case([&](SpyreOpInterface device) { return getResultSizes(device); })
       .Case([&](scf::ForOp loop) {
-        return getSizes(loop.getTiedLoopInit(cast<OpResult>(value))->get());
+        return getSizes(
+            loop.getYieldedValues()[cast<OpResult>(value).getResultNumber()]);
       })
       .Case([](bufferization::MaterializeInDestinationOp update) {
         return getSizes(update.getDest());
@@ -471,7 +529,8 @@ SmallVector<AffineExpr> spyre_graph::getSizes(Value value) {
         return getSizes(tensor.getBuffer());
       })
       .Case([](tensor::InsertSliceOp insert) {
-        return getSizes(insert.getDest());
+        return getWholeSizes(insert, getSizes(insert.getSource()),
+                             getSizes(insert.getDest()));
       })
       .Case<tensor::ExtractSliceOp, memref::SubViewOp>(
           [&](auto slice) { return getSliceSizes(value, slice.getSource()); })

@@ -531,5 +531,27 @@ LogicalResult AttentionBackwardOp::verify() {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// TileStartOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult TileStartOp::verify() {
+  // SG-TILE-START-C1
+  scf::ForOp loop = scf::getForInductionVarOwner(getIndex());
+  if (!loop)
+    return emitOpError("must be given the induction variable of an scf.for");
+  auto low = getConstantIntValue(loop.getLowerBound()),
+       high = getConstantIntValue(loop.getUpperBound()),
+       step = getConstantIntValue(loop.getStep());
+  if (low != 0 || !high || !step || *step < 1)
+    return emitOpError(
+        "must be in a loop from 0 to a number by a constant step");
+  // Sizes up to which loops run are not smaller (SG-SYMBOL-C4).
+  if (*high < *step)
+    return emitOpError() << "must be in a loop that has a whole tile of "
+                         << *step << ", but it ends at " << *high;
+  return success();
+}
+
 #define GET_OP_CLASSES
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOps.cpp.inc"

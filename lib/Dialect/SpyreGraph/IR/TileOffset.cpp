@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
@@ -12,7 +13,7 @@ using namespace mlir::spyre_graph;
 
 std::optional<TileOffset> spyre_graph::getTileOffset(OpFoldResult offset) {
   if (std::optional<int64_t> number = getConstantIntValue(offset))
-    return TileOffset{*number, nullptr, 1};
+    return TileOffset{*number, nullptr, 1, Value(), false};
   auto value = cast<Value>(offset);
   int64_t factor = 1;
   if (auto product = value.getDefiningOp<arith::MulIOp>()) {
@@ -22,13 +23,17 @@ std::optional<TileOffset> spyre_graph::getTileOffset(OpFoldResult offset) {
     factor = *constant;
     value = product.getLhs();
   }
+  Value index = value;
+  auto start = value.getDefiningOp<TileStartOp>();
+  if (start)
+    value = start.getIndex();
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument
                   ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
                   : scf::ForOp();
   if (!loop || loop.getInductionVar() != argument)
     return std::nullopt;
-  return TileOffset{0, loop, factor};
+  return TileOffset{0, loop, factor, index, !!start};
 }
 
 std::optional<TileOffset::Range> TileOffset::getRange() const {
@@ -49,5 +54,16 @@ std::optional<TileOffset::Range> TileOffset::getRange() const {
   if (llvm::MulOverflow(steps, range.step, distance) ||
       llvm::AddOverflow(range.first, distance, range.last))
     return std::nullopt;
+  // All factors of it were multiplied above without leaving 64 bits.
+  if (endsWithLoop)
+    range.last = std::min(range.last, (*high - *step) * factor);
   return range;
+}
+
+bool TileOffset::isMultipleOf(int64_t divisor) const {
+  std::optional<Range> range = getRange();
+  if (!range || range->first % divisor != 0)
+    return false;
+  // The last tile may start anywhere.
+  return (endsWithLoop ? factor : range->step) % divisor == 0;
 }

@@ -72,6 +72,8 @@ FailureOr<TileStart> spyre::superdsc::getTileStart(Value operand,
     if (!range)
       return refuse("whose start is neither a constant nor an induction "
                     "variable of a loop with constant bounds");
+    if (known->endsWithLoop)
+      return refuse("that starts earlier than the loop's index says");
     int64_t first = range->first, step = range->step;
     int64_t steps = getStepsPerStick(layout, shape, dim);
     if (first < 0 || first % steps != 0 || step % steps != 0)

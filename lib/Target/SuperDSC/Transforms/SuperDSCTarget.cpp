@@ -28,6 +28,8 @@ public:
   bool allowsVaryingSticks() const override { return false; }
   // The loops of bundle.mlir compute addresses and carry nothing.
   bool allowsCarriedValues() const override { return false; }
+  // Addresses are sums of multiples of the loops' indices.
+  bool allowsOverlappingTiles() const override { return false; }
   // A change of stick has no gaps in device memory.
   bool allowsRestickifyOfParts() const override { return false; }
   // One size says how large every core's slice is.

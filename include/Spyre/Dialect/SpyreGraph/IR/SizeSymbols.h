@@ -32,6 +32,8 @@ struct LoopBound {
 };
 /// Nothing for an operation that is no such loop.
 std::optional<LoopBound> getLoopBound(Operation *loop);
+/// Lets a loop run up to a symbol of its function.
+void setLoopBound(Operation *loop, unsigned symbol);
 /// SG-SYMBOL-C4 for an operation with this attribute.
 LogicalResult verifyLoopBound(Operation *op, Attribute attribute);
 
@@ -79,6 +81,13 @@ std::optional<SmallVector<AffineExpr>> getFilledSizes(Value buffer);
 
 /// Whether that is all of the buffer at all sizes.
 bool isFilledFirst(Value buffer);
+
+/// How large what an operation writes into a buffer is: its init, or that of
+/// which the init is a tile. Dimensions that it writes in parts, other than in
+/// tiles of a loop up to a size, are as large as the type says.
+SmallVector<AffineExpr> getSizesWrittenInBuffer(SpyreOpInterface op);
+/// The operations that write into a buffer, or into a tile of it.
+SmallVector<SpyreOpInterface> getWriters(Value buffer);
 
 /// Where along a dimension of its init an operation writes, in loop indices and
 /// the function's symbols: what the init's map says, with the offset in place

@@ -112,7 +112,9 @@ def SpyreGraph_SizeSymbolAttr : SpyreGraph_Attr<"SizeSymbol", "symbol"> {
       constant step to the map's result, beside which its upper bound is the
       largest (SG-SYMBOL-C2): a symbol, or one divided by a number. The product
       of this and the step divides the step between the symbol's sizes, so that
-      iterations leave nothing out.
+      iterations leave nothing out. Or the bound is a symbol that is never
+      smaller than the step: then the last tiles start at a
+      `spyre_graph.tile_start`.
     - SG-SYMBOL-C5: a function's `spyre_graph.sizes_apart` is the number of one of
       its symbols and a size in the range of that, but the largest: what is up to
       this size is better off with another plan than what is beyond.

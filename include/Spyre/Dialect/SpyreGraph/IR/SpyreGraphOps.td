@@ -42,6 +42,33 @@ def SpyreGraph_ViewOp : Op<SpyreGraph_Dialect, "view", [Pure]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+def SpyreGraph_TileStartOp
+    : Op<SpyreGraph_Dialect, "tile_start", [Pure]> {
+  let summary = "where a tile starts, if the last one ends with its loop";
+  let description = [{
+    The smaller of `index`, the induction variable of an `scf.for`, and of the
+    loop's upper bound less its step. So a loop up to a size has tiles of one
+    extent, its step, at every size: the last one starts earlier than the
+    induction variable says, and computes some elements once more.
+
+    Constraints:
+    - SG-TILE-START-C1: `index` is the induction variable of an `scf.for` from 0
+      by a constant step to a number that is no smaller than the step, and
+      largest where the loop runs up to a size (SG-SYMBOL-C4).
+  }];
+  let arguments = (ins Index:$index);
+  let results = (outs Index:$result);
+  let builders = [OpBuilder<(ins "::mlir::Value":$index), [{
+    build($_builder, $_state, index.getType(), index);
+  }]>];
+  let assemblyFormat = "$index attr-dict";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Device operations
 //===----------------------------------------------------------------------===//
 

@@ -280,6 +280,12 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     is not cut has to be read again for each tile. If no number of tiles divides
     the extent, the last tile is smaller and is computed after the loop.
 
+    A dimension that is as long as a symbol says is cut into tiles of which the
+    smallest size has at least four. The loop runs up to the size, and the last
+    tile ends there (`spyre_graph.tile_start`): what it has in common with the
+    tile before it is computed twice. So only dimensions outside of the sticks
+    are cut so, and nothing that is reduced or updated.
+
     A view between two operations may flatten dimensions or take them apart. A
     loop over heads and one over heads x width are then cut together, at
     multiples of the width.

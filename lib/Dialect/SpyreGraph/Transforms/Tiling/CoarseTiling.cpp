@@ -329,6 +329,10 @@ private:
                      .str();
         return false;
       }
+    if (level.symbol && !target.allowsOverlappingTiles()) {
+      reason = target.getTitle().str() + " has no tiles that overlap";
+      return false;
+    }
     bool accumulates = target.allowsCarriedValues();
     if (level.reduced.empty() || (force && accumulates))
       return true;
@@ -356,7 +360,7 @@ private:
     auto countOf = [](const Tiling &tiling) {
       return tiling.levels.back().getNumTiles();
     };
-    if (equal && countOf(*equal) < 4)
+    if (levels.back().symbol || (equal && countOf(*equal) < 4))
       return equal;
     std::optional<Tiling> unequal = fitUnequal(group, levels);
     if (!equal || (unequal && 2 * countOf(*unequal) <= countOf(*equal)))

@@ -226,11 +226,9 @@ private:
     for (scf::ForOp loop : block.getOps<scf::ForOp>())
       before.insert(loop);
     buildTileLoops(group, {*level});
-    AffineMap bound = AffineMap::get(
-        0, symbols.size(), getAffineSymbolExpr(symbol, function.getContext()));
     for (scf::ForOp loop : block.getOps<scf::ForOp>())
       if (!before.contains(loop)) {
-        loop->setAttr(kBoundMapAttrName, AffineMapAttr::get(bound));
+        setLoopBound(loop, symbol);
         ++numLoops;
       }
     return success();

@@ -257,6 +257,10 @@ private:
     if (!reason.empty())
       return std::nullopt;
     std::optional<TileLevel> level = getTileLevel(group, seeds, reason);
+    if (level && level->symbol) {
+      reason = "no number of tiles serves an extent that varies";
+      return std::nullopt;
+    }
     if (level)
       return level;
     SmallVector<TileSeed> kept;

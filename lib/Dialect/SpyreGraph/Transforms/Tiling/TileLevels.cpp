@@ -135,7 +135,7 @@ public:
         if (!follow(cast<SpyreOpInterface>(pending.pop_back_val())))
           return std::nullopt;
     }
-    if (!checkReadsOfWholes() || !checkShifts())
+    if (!checkReadsOfWholes() || !checkShifts() || !checkSizes())
       return std::nullopt;
     sort();
     return std::move(level);
@@ -257,6 +257,55 @@ private:
     return true;
   }
 
+  /// Whether the extent that is cut is that of the others at all sizes: the
+  /// same symbol, or a number.
+  bool followsSize(SpyreOpInterface op, unsigned loopDim) {
+    AffineMap sizes = op.getLoopExtentMap();
+    std::optional<unsigned> own;
+    if (varies(sizes, loopDim)) {
+      auto symbol = dyn_cast<AffineSymbolExpr>(sizes.getResult(loopDim));
+      if (!symbol) {
+        fail(op, "has an extent that is computed from a size");
+        return false;
+      }
+      own = symbol.getPosition();
+    }
+    if (level.loopDims.size() > 1 && own != level.symbol) {
+      fail(op, "has an extent that varies otherwise");
+      return false;
+    }
+    level.symbol = own;
+    return true;
+  }
+
+  /// Where the extent varies, the last tile may start anywhere, and computes
+  /// some elements once more. So tiles cannot be whole sticks, or parts of
+  /// others, and nothing may be accumulated. Accumulators are not made for
+  /// other extents that vary, either.
+  bool checkSizes() {
+    for (Operation *op : level.reduced)
+      if (level.symbol || cast<SpyreOpInterface>(op).getLoopExtentMap()) {
+        fail(op, "reduces the dimension where sizes vary");
+        return false;
+      }
+    if (!level.symbol)
+      return true;
+    Operation *first = level.loopDims.front().first;
+    if (level.granularity != 1 || level.leastExtent != level.extent) {
+      fail(first, "has tiles that would start inside of sticks at some sizes");
+      return false;
+    }
+    for (auto [op, loopDim] : level.loopDims)
+      if (!cast<SpyreOpInterface>(op)
+               .getSpyreInit()
+               .getDefiningOp<tensor::EmptyOp>()) {
+        fail(op, "updates a tensor, but would compute some elements twice");
+        return false;
+      }
+    level.leastSize = getSizeSymbols(first)[*level.symbol].getLeast();
+    return true;
+  }
+
   bool assign(SpyreOpInterface op, unsigned loopDim) {
     auto [known, isNew] = level.loopDims.insert({op, loopDim});
     if (!isNew) {
@@ -269,10 +318,8 @@ private:
       fail(op, "has an empty result");
       return false;
     }
-    if (op.getLoopExtentMap()) {
-      fail(op, "has extents that vary");
+    if (!followsSize(op, loopDim))
       return false;
-    }
     if (op.getInitOffset() || isInsertedInto(op->getResult(0))) {
       fail(op, "writes a part of what is joined at a size that varies");
       return false;

@@ -53,6 +53,11 @@ struct TileLevel {
   int64_t scope = 0;
   /// The hint's restriction: tiles must be a multiple of this.
   int64_t multiple = 1;
+  /// The number of the symbol that says how large the extents are in a run, and
+  /// its smallest size, of which there is at least one tile. Nothing if they do
+  /// not vary.
+  std::optional<unsigned> symbol;
+  int64_t leastSize = 0;
 
   int64_t getNumTiles() const { return llvm::divideCeilSigned(extent, tile); }
   /// How many of the `whole` elements of a cut extent are in a tile of `tile`

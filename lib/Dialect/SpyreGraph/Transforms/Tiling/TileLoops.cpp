@@ -8,6 +8,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -15,6 +16,10 @@
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
+
+static OpOperand &getInit(Operation *op) {
+  return op->getOpOperand(op->getNumOperands() - 1);
+}
 
 namespace {
 class LoopBuilder {
@@ -30,7 +35,8 @@ public:
     zero = arith::ConstantIndexOp::create(b, loc, 0);
     for (const TileLevel &level : levels) {
       int64_t step = level.getPart(level.leastExtent, level.tile);
-      int64_t end = level.extent / level.tile * step;
+      int64_t end =
+          level.symbol ? level.extent : level.extent / level.tile * step;
       bounds.push_back({arith::ConstantIndexOp::create(b, loc, end),
                         arith::ConstantIndexOp::create(b, loc, step)});
       current.push_back({level.tile, 0, Value(), {}});
@@ -163,7 +169,8 @@ private:
   /// values that the loop carries.
   void forEachTile(unsigned depth, function_ref<void()> buildBody) {
     const TileLevel &level = levels[depth];
-    int64_t rest = level.extent % level.tile;
+    // Up to a size, the last tile ends where the loop does.
+    int64_t rest = level.symbol ? 0 : level.extent % level.tile;
     DenseMap<Value, Value> outside = tiles;
     if (level.extent >= level.tile) {
       auto [end, step] = bounds[depth];
@@ -171,7 +178,12 @@ private:
           scf::ForOp::create(b, loc, zero, end, step, getCarried(depth));
       setCarried(depth, loop.getRegionIterArgs());
       b.setInsertionPointToStart(loop.getBody());
-      current[depth] = {level.tile, 0, loop.getInductionVar(), {}};
+      Value start = loop.getInductionVar();
+      if (level.symbol) {
+        setLoopBound(loop, *level.symbol);
+        start = TileStartOp::create(b, loc, start);
+      }
+      current[depth] = {level.tile, 0, start, {}};
       buildBody();
       if (SmallVector<Value> carried = getCarried(depth); !carried.empty())
         scf::YieldOp::create(b, loc, carried);
@@ -437,10 +449,6 @@ private:
                                  type.getEncoding());
   }
 
-  static OpOperand &getInit(Operation *op) {
-    return op->getOpOperand(op->getNumOperands() - 1);
-  }
-
   bool isUsedByTiles(Operation *op) const {
     return llvm::any_of(op->getUsers(),
                         [&](Operation *user) { return tiled.contains(user); });
@@ -520,11 +528,27 @@ private:
         b, op.getLoc(), tile, results[number], offsets, sizes, strides);
   }
 
+  /// How large the loops of an operation on one tile are in a run.
+  AffineMap getTileExtentMap(SpyreOpInterface op,
+                             ArrayRef<int64_t> extents) const {
+    AffineMap whole = op.getLoopExtentMap();
+    if (!whole)
+      return whole;
+    SmallVector<AffineExpr> sizes =
+        getSizeExprs(AffineMap(), extents, op->getContext());
+    for (unsigned dim = 0; dim < sizes.size(); ++dim)
+      if (varies(whole, dim) && extents[dim] == op.getLoopExtents()[dim])
+        sizes[dim] = whole.getResult(dim);
+    return makeSizeMap(sizes, whole.getNumSymbols(), op->getContext());
+  }
+
   /// Creates the operation on one tile: with the same maps and shorter loops.
   Value createLike(SpyreOpInterface op, ValueRange operands) {
     SpyreOpInterface tile =
         mlir::clone(b, op, operands.back().getType(), operands);
-    tile.setLoopStructure(op.getIndexingMaps(), getExtents(op));
+    SmallVector<int64_t> extents = getExtents(op);
+    tile.setLoopExtentMap(getTileExtentMap(op, extents));
+    tile.setLoopStructure(op.getIndexingMaps(), extents);
     return tile->getResult(0);
   }
 

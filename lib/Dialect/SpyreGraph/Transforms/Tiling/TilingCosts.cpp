@@ -125,6 +125,14 @@ std::optional<int64_t> spyre_graph::getTileExtent(const TileLevel &level,
 
 SmallVector<int64_t> spyre_graph::getEqualTileExtents(const TileLevel &level) {
   SmallVector<int64_t> extents;
+  if (level.symbol) {
+    // The last tile overlaps another one by less than a tile.
+    int64_t most = level.leastSize / kLeastTilesOfSize;
+    for (int64_t extent = most > 0 ? llvm::bit_floor<uint64_t>(most) : 0;
+         extent > 0 && extent * kMaxTiles >= level.extent; extent /= 2)
+      extents.push_back(extent);
+    return extents;
+  }
   for (int64_t count = 2; count <= std::min(level.extent, kMaxTiles); ++count)
     if (level.extent % count == 0 &&
         (level.extent / count) % level.granularity == 0)
@@ -369,6 +377,25 @@ double TilingCosts::getExposedShare(OpOperand &operand,
       spec);
 }
 
+/// Bytes of the box that an operation with loops of these extents reads of an
+/// operand: less than all of it where others read other parts, as of queries,
+/// keys and values that one product has computed.
+static double getReadBytes(OpOperand &operand, ArrayRef<int64_t> extents) {
+  auto op = cast<SpyreOpInterface>(operand.getOwner());
+  unsigned number = operand.getOperandNumber();
+  SmallVector<int64_t> shape(typeOf(operand.get()).getShape());
+  std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+  for (auto [dim, expr] :
+       llvm::enumerate(op.getIndexingMaps()[number].getResults())) {
+    if (indirect && indirect->operand == number &&
+        indirect->dim == static_cast<int64_t>(dim))
+      continue;
+    auto [first, last] = getRange(expr, extents);
+    shape[dim] = std::min(shape[dim], last - first + 1);
+  }
+  return bytesOf(typeOf(operand.get()), shape);
+}
+
 void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
   ArrayRef<TileLevel> levels = tiling.levels;
   double numTiles = 1;
@@ -418,15 +445,13 @@ void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
       if (vectorSeconds > 0)
         exposedInTiles =
             std::max(exposedInTiles, getExposedShare(operand, tileExtents));
-      double bytes = getWholeBytes(operand.get());
+      double bytes = getReadBytes(operand, extents);
       if (!wasInLX)
         saved += bytes;
       else if (written.insert(producer).second)
         saved -= bytes;
-      saved -=
-          (readsTwice ? 2 : 1) *
-          std::max(bytes, numTiles * bytesOf(typeOf(operand.get()),
-                                             getTileShape(operand, levels)));
+      saved -= (readsTwice ? 2 : 1) *
+               std::max(bytes, numTiles * getReadBytes(operand, tileExtents));
       waits += numTiles - 1;
     }
     overlapped += (exposed - exposedInTiles) * vectorSeconds -

@@ -31,11 +31,16 @@ bool wouldInterlock(const OpGroup &group,
 std::optional<int64_t> getTileExtent(const TileLevel &level, int64_t count);
 
 /// Extents with which all tiles are equal, the largest first. At most kMaxTiles
-/// tiles.
+/// tiles. Where the extent varies: powers of two of which the least size has at
+/// least kLeastTilesOfSize.
 SmallVector<int64_t> getEqualTileExtents(const TileLevel &level);
 
 /// The most tiles of a level that are considered.
 constexpr int64_t kMaxTiles = 1024;
+
+/// How many tiles the least size of a symbol has at least: what the last two
+/// have in common is computed twice.
+constexpr int64_t kLeastTilesOfSize = 4;
 
 /// An operation in the group that changes the stick of a tile of a tensor in
 /// device memory, which SuperDSC's gaps cannot express; or null.

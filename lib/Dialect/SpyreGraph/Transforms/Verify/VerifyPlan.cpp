@@ -149,8 +149,8 @@ private:
                << "takes coordinates " << offsets->first << " to "
                << offsets->last + size - 1 << " of dimension " << dim
                << ", whose extent is " << shape[dim];
-      int64_t steps = getStepsPerStick(layout, shape, dim);
-      if (offsets->first % steps != 0 || offsets->step % steps != 0)
+      if (!getTileOffset(tile.getMixedOffsets()[dim])
+               ->isMultipleOf(getStepsPerStick(layout, shape, dim)))
         return tile.emitOpError()
                << "starts inside a stick of dimension " << dim;
     }

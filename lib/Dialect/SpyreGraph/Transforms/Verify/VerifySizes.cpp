@@ -95,8 +95,7 @@ public:
     if (result.wasInterrupted())
       return failure();
     result = function.walk([&](memref::AllocOp alloc) {
-      return failed(proveSlices(alloc)) || failed(proveTiledBuffer(alloc)) ||
-                     failed(proveJoined(alloc))
+      return failed(proveSlices(alloc)) || failed(proveJoined(alloc))
                  ? WalkResult::interrupt()
                  : WalkResult::advance();
     });
@@ -248,6 +247,8 @@ private:
   /// vary are written.
   std::optional<SmallVector<AffineExpr>> getContents(Value buffer) {
     SmallVector<AffineExpr> sizes;
+    if (auto tile = buffer.getDefiningOp<memref::SubViewOp>())
+      return getContents(tile);
     if (auto argument = dyn_cast<BlockArgument>(buffer);
         argument && argument.getOwner() == &function.front()) {
       if (AffineMapAttr map = getArgumentSizeMap(argument))
@@ -261,10 +262,7 @@ private:
     if (std::optional<SmallVector<AffineExpr>> filled = getFilledSizes(buffer))
       return filled;
     llvm::SmallBitVector isInParts(shape.size());
-    for (OpOperand &use : buffer.getUses()) {
-      auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
-      if (!op || !op.isDpsInit(&use))
-        continue;
+    for (SpyreOpInterface op : getWriters(buffer)) {
       std::optional<InitOffset> offset = op.getInitOffset();
       if (offset && reachesEnd(op, offset->dim)) {
         if (!isa<AffineConstantExpr>(sizes[offset->dim]))
@@ -272,34 +270,45 @@ private:
         sizes[offset->dim] = getWritten(op, offset->dim).second;
       }
       AffineMap extentMap = op.getLoopExtentMap();
-      if (!extentMap)
-        continue;
+      SmallVector<AffineExpr> written = getSizesWrittenInBuffer(op);
       for (auto [dim, expr] :
            llvm::enumerate(op.getIndexingMaps().back().getResults())) {
-        bool isVarying = false;
-        for (unsigned loop = 0; loop < extentMap.getNumResults(); ++loop)
-          isVarying |= varies(extentMap, loop) && expr.isFunctionOfDim(loop);
-        if (!isVarying)
-          continue;
         if (offset && offset->dim == static_cast<int64_t>(dim))
           continue;
-        auto loop = dyn_cast<AffineDimExpr>(expr);
-        if (!loop || op.getLoopExtents()[loop.getPosition()] != shape[dim]) {
-          isInParts.set(dim);
+        if (isa<AffineConstantExpr>(written[dim])) {
+          for (unsigned loop = 0; extentMap && loop < extentMap.getNumResults();
+               ++loop)
+            if (varies(extentMap, loop) && expr.isFunctionOfDim(loop))
+              isInParts.set(dim);
           continue;
         }
-        AffineExpr extent = extentMap.getResult(loop.getPosition());
-        if (extent == sizes[dim])
+        if (written[dim] == sizes[dim])
           continue;
         if (!isa<AffineConstantExpr>(sizes[dim]))
           return std::nullopt;
-        sizes[dim] = extent;
+        sizes[dim] = written[dim];
       }
     }
     for (unsigned dim : isInParts.set_bits())
       if (isa<AffineConstantExpr>(sizes[dim]))
         return std::nullopt;
     return sizes;
+  }
+
+  /// A tile has the dimensions that it does not cut as its buffer has them.
+  /// proveTile() looks at where it lies in others.
+  std::optional<SmallVector<AffineExpr>> getContents(memref::SubViewOp tile) {
+    std::optional<SmallVector<AffineExpr>> sizes =
+        getContents(tile.getSource());
+    for (unsigned dim = 0; sizes && dim < sizes->size(); ++dim)
+      if (isCut(tile, dim))
+        (*sizes)[dim] = number(tile.getType().getDimSize(dim));
+    return sizes;
+  }
+
+  static bool isCut(memref::SubViewOp tile, unsigned dim) {
+    return tile.getType().getDimSize(dim) !=
+           tile.getSourceType().getDimSize(dim);
   }
 
   /// No operation reads or writes outside of what is there.
@@ -312,9 +321,6 @@ private:
     SmallVector<AffineMap> maps = op.getIndexingMaps();
     for (OpOperand &operand : op->getOpOperands()) {
       unsigned position = operand.getOperandNumber();
-      // proveTile() looks at where they lie; their own sizes do not vary.
-      if (operand.get().getDefiningOp<memref::SubViewOp>())
-        continue;
       std::optional<SmallVector<AffineExpr>> contents =
           getContents(operand.get());
       if (!contents)
@@ -340,14 +346,6 @@ private:
     return success();
   }
 
-  /// Up to which size a loop moves a tile along a dimension, if one does.
-  static std::optional<LoopBound> getTileBound(memref::SubViewOp tile,
-                                               unsigned dim) {
-    std::optional<TileOffset> offset =
-        getTileOffset(tile.getMixedOffsets()[dim]);
-    return offset && offset->loop ? getLoopBound(offset->loop) : std::nullopt;
-  }
-
   /// The tiles of all iterations lie in what the buffer holds.
   LogicalResult proveTile(memref::SubViewOp tile) {
     std::optional<SmallVector<AffineExpr>> contents =
@@ -358,7 +356,7 @@ private:
           "or in parts that vary");
     for (auto [dim, size] : llvm::enumerate(*contents)) {
       // Tiles were checked at the largest sizes.
-      if (isa<AffineConstantExpr>(size))
+      if (isa<AffineConstantExpr>(size) || !isCut(tile, dim))
         continue;
       std::optional<TileOffset> offset =
           getTileOffset(tile.getMixedOffsets()[dim]);
@@ -369,11 +367,19 @@ private:
                                      "induction variable of dimension "
                                   << dim;
       AffineExpr last = number(range->last);
-      if (std::optional<LoopBound> bound = getTileBound(tile, dim))
+      if (std::optional<LoopBound> bound =
+              offset->loop ? getLoopBound(offset->loop) : std::nullopt) {
+        // The last of the loop's indices is smaller than its bound.
+        bool isKnown =
+            offset->endsWithLoop ||
+            symbols[bound->symbol].getStep() %
+                    (bound->divisor * range->step / offset->factor) ==
+                0;
         last = getAffineSymbolExpr(bound->symbol, context)
                        .floorDiv(bound->divisor) *
                    offset->factor -
-               range->step;
+               (isKnown ? range->step : offset->factor);
+      }
       AffineExpr end = last + tile.getType().getDimSize(dim);
       if (auto sizes = find({end - size - 1}))
         return fail(tile,
@@ -381,57 +387,6 @@ private:
                         " beyond its " + Twine(evaluateSize(size, *sizes)) +
                         " elements",
                     *sizes);
-    }
-    return success();
-  }
-
-  /// Whether all that operations access of a dimension of a buffer lies below
-  /// a coordinate.
-  static bool isBelow(Operation *user, Value buffer, unsigned dim,
-                      int64_t end) {
-    auto op = dyn_cast<SpyreOpInterface>(user);
-    return op && llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
-             AffineMap map = op.getIndexingMaps()[operand.getOperandNumber()];
-             return operand.get() != buffer ||
-                    getRange(map.getResult(dim), op.getLoopExtents()).second <
-                        end;
-           });
-  }
-
-  /// A buffer that loops up to a size write is read in loops up to this size,
-  /// or below the least one: beyond, nothing has been written.
-  LogicalResult proveTiledBuffer(memref::AllocOp alloc) {
-    for (int64_t dim = 0; dim < alloc.getType().getRank(); ++dim) {
-      std::optional<LoopBound> written;
-      int64_t least = 0;
-      for (Operation *user : alloc->getUsers())
-        if (auto tile = dyn_cast<memref::SubViewOp>(user))
-          if (std::optional<LoopBound> bound = getTileBound(tile, dim);
-              bound && llvm::any_of(tile->getUses(), [](OpOperand &use) {
-                auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
-                return op && op.isDpsInit(&use);
-              })) {
-            written = bound;
-            TileOffset offset = *getTileOffset(tile.getMixedOffsets()[dim]);
-            least = symbols[bound->symbol].getLeast() / bound->divisor *
-                    offset.factor;
-          }
-      if (!written)
-        continue;
-      for (Operation *user : alloc->getUsers()) {
-        auto tile = dyn_cast<memref::SubViewOp>(user);
-        std::optional<LoopBound> read =
-            tile ? getTileBound(tile, dim) : std::nullopt;
-        if (read && read->symbol == written->symbol &&
-            read->divisor == written->divisor)
-          continue;
-        if (!isBelow(user, alloc, dim, least))
-          return user->emitOpError()
-                 << "accesses dimension " << dim
-                 << " of a buffer that a loop up to '"
-                 << symbols[written->symbol].getName()
-                 << "' writes, but not in tiles of such a loop";
-      }
     }
     return success();
   }
