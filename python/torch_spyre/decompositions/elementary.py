@@ -42,8 +42,10 @@ def in_fp32(function: Callable) -> Callable:
 
 
 def _with_sign_of(x: Tensor, magnitude: Tensor) -> Tensor:
-    """An odd function of x, from that of its magnitude; zeros keep their signs."""
-    return torch.where(x > 0, magnitude, torch.where(x < 0, -magnitude, x))
+    """An odd function of x, from that of its magnitude, or no number where that is
+    none; zeros keep their signs.
+    """
+    return torch.where(x > 0, magnitude, torch.where(x < 0, -magnitude, x - magnitude))
 
 
 def _atan(x: Tensor) -> Tensor:
