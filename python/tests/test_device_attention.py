@@ -302,3 +302,25 @@ def test_strided_nested_tensors_are_refused():
     for use in uses:
         with pytest.raises(NotImplementedError, match=r"layout=torch\.jagged"):
             use()
+
+
+def test_time_follows_the_number_of_tokens():
+    """Rows of queries are cut into tiles, whatever divides their number: tiles of keys
+    rescale sums that are as large as the result, in device memory.
+    """
+
+    def of_rows(*rows):
+        heads = [x.view(1, -1, 8, 64).transpose(1, 2) for x in rows]
+        return F.scaled_dot_product_attention(*heads, is_causal=True)
+
+    def seconds(tokens):
+        torch.manual_seed(tokens)
+        rows = [torch.randn(tokens, 512).half().to("spyre") for _ in range(3)]
+        with torch_spyre.profiler.profile() as trace:
+            torch.compile(of_rows, backend="spyre", dynamic=False)(*rows)
+            torch.spyre.synchronize()
+        return sum(k.predicted_seconds for k in trace.kernels)
+
+    whole = seconds(2048)
+    for tokens in (1600, 1700, 1900):
+        assert seconds(tokens) < 1.3 * whole, tokens

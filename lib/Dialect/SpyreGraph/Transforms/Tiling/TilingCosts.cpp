@@ -401,7 +401,7 @@ void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
   double numTiles = 1;
   for (const TileLevel &level : levels)
     numTiles *= level.getNumTiles();
-  double saved = 0, waits = 0, accumulated = 0, overlapped = 0;
+  double saved = 0, waits = 0, overlapped = 0;
   llvm::SmallPtrSet<Operation *, 8> written;
   for (Operation *op : group) {
     if (!isTiled(op, levels))
@@ -409,10 +409,12 @@ void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
     auto spyreOp = cast<SpyreOpInterface>(op);
     double whole = getWholeBytes(spyreOp.getSpyreInit());
     bool readsTwice = false;
-    // Accumulators are read and written once per tile, in LX. The index of an
-    // extremum needs the extremum as well, computed from the same elements.
+    // Accumulators are read and written once per tile, as if they were in
+    // device memory: what rescales them is often divided otherwise. The index
+    // of an extremum needs the extremum as well, computed from the same
+    // elements.
     if (isReduced(op, levels)) {
-      accumulated += 3 * numTiles * getAccumulatorBytes(spyreOp, levels);
+      saved -= 3 * numTiles * getAccumulatorBytes(spyreOp, levels);
       readsTwice = PartialReduction::get(spyreOp)->isIndex();
     }
     int64_t reads = 0, readsOutside = 0;
@@ -459,6 +461,5 @@ void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
   }
   tiling.savedBytes = saved;
   tiling.savedSeconds = saved / spec.effectiveMemoryBytesPerSecond -
-                        waits * spec.transferSetupSeconds + overlapped -
-                        ::spyre::lxSeconds(accumulated / cores, spec);
+                        waits * spec.transferSetupSeconds + overlapped;
 }
