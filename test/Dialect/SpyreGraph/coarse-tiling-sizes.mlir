@@ -4,6 +4,13 @@
 // RUN: spyre-opt %s --split-input-file --spyre-coarse-tiling | FileCheck %s
 // RUN: spyre-opt %s --split-input-file --spyre-pipeline="verify-each" | FileCheck %s --check-prefix=KTIR
 
+// Decisions of such a plan make the same one again: 5 tiles of 1000.
+// RUN: mkdir -p %t
+// RUN: spyre-opt %S/Inputs/tiled-rows.mlir --spyre-pipeline="decisions-out=%t/decisions.json" -o %t/first.mlir
+// RUN: spyre-opt %S/Inputs/tiled-rows.mlir --spyre-pipeline="decisions-in=%t/decisions.json" -o %t/second.mlir
+// RUN: grep "step %%c1000 {" %t/second.mlir
+// RUN: diff %t/first.mlir %t/second.mlir
+
 // The smallest size has four tiles of 2048 rows.
 // CHECK: #[[S:.*]] = affine_map<()[s0] -> (s0)>
 // CHECK-LABEL: func.func @rows

@@ -250,15 +250,15 @@ private:
 
   /// The level that cuts as many of the seeds together as possible. Nothing if
   /// not even the first can be cut; `reason` says why.
-  static std::optional<TileLevel> getLevel(const OpGroup &group,
-                                           ArrayRef<TileSeed> seeds,
-                                           std::string &reason) {
+  std::optional<TileLevel> getLevel(const OpGroup &group,
+                                    ArrayRef<TileSeed> seeds,
+                                    std::string &reason) {
     reason = findObstacle(group);
     if (!reason.empty())
       return std::nullopt;
     std::optional<TileLevel> level = getTileLevel(group, seeds, reason);
-    if (level && level->symbol) {
-      reason = "no number of tiles serves an extent that varies";
+    if (level && level->symbol && !target.allowsOverlappingTiles()) {
+      reason = target.getTitle().str() + " has no tiles that overlap";
       return std::nullopt;
     }
     if (level)
@@ -328,6 +328,12 @@ private:
   static LogicalResult setTile(Operation *op, const TileHint &hint,
                                TileLevel &level) {
     if (std::optional<int64_t> tile = getTileExtent(level, hint.numTiles)) {
+      if (level.symbol && *tile > level.leastSize)
+        return op->emitOpError()
+               << "loop dimension " << hint.loopDim << " of extent "
+               << level.extent << " cannot be cut into " << hint.numTiles
+               << " tiles: of the smallest size, " << level.leastSize
+               << ", there is no whole one of " << *tile;
       level.tile = *tile;
       return success();
     }

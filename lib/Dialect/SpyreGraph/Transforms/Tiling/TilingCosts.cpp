@@ -130,7 +130,8 @@ SmallVector<int64_t> spyre_graph::getEqualTileExtents(const TileLevel &level) {
     int64_t most = level.leastSize / kLeastTilesOfSize;
     for (int64_t extent = most > 0 ? llvm::bit_floor<uint64_t>(most) : 0;
          extent > 0 && extent * kMaxTiles >= level.extent; extent /= 2)
-      extents.push_back(extent);
+      extents.push_back(
+          *getTileExtent(level, llvm::divideCeilSigned(level.extent, extent)));
     return extents;
   }
   for (int64_t count = 2; count <= std::min(level.extent, kMaxTiles); ++count)

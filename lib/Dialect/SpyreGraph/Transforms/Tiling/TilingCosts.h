@@ -32,7 +32,7 @@ std::optional<int64_t> getTileExtent(const TileLevel &level, int64_t count);
 
 /// Extents with which all tiles are equal, the largest first. At most kMaxTiles
 /// tiles. Where the extent varies: powers of two of which the least size has at
-/// least kLeastTilesOfSize.
+/// least kLeastTilesOfSize, or less where these are no parts of the largest.
 SmallVector<int64_t> getEqualTileExtents(const TileLevel &level);
 
 /// The most tiles of a level that are considered.
