@@ -57,6 +57,10 @@ std::string spyre_graph::describe(SizeSymbolAttr symbol) {
   return text;
 }
 
+AffineExpr LoopBound::getSize(MLIRContext *context) const {
+  return getAffineSymbolExpr(symbol, context).floorDiv(divisor);
+}
+
 std::optional<LoopBound> spyre_graph::getLoopBound(Operation *loop) {
   auto map = loop->getAttrOfType<AffineMapAttr>(kBoundMapAttrName);
   if (!map || map.getValue().getNumResults() != 1)
@@ -255,31 +259,23 @@ static SmallVector<AffineExpr> getSliceSizes(Value slice, Value source) {
 }
 
 /// How large what loops write tile by tile is, a slice of which has these
-/// sizes; as `whole` says where neither it nor a loop up to a size does.
-template <typename SliceOp>
-static SmallVector<AffineExpr> getWholeSizes(SliceOp slice,
+/// sizes: in dimensions that it cuts, as the loop says that moves it up to a
+/// size, or as `whole` says.
+static SmallVector<AffineExpr> getWholeSizes(OffsetSizeAndStrideOpInterface cut,
+                                             ArrayRef<int64_t> shape,
                                              ArrayRef<AffineExpr> sizes,
                                              SmallVector<AffineExpr> whole) {
-  ArrayRef<int64_t> shape = slice.getStaticSizes();
-  if (sizes.size() != shape.size() || whole.size() != shape.size())
+  if (sizes.size() != shape.size())
     return whole;
-  auto type = isa<tensor::InsertSliceOp>(slice.getOperation())
-                  ? slice->getResult(0).getType()
-                  : slice->getOperand(0).getType();
-  for (auto [dim, offset] : llvm::enumerate(slice.getMixedOffsets())) {
-    if (shape[dim] == cast<ShapedType>(type).getDimSize(dim)) {
+  for (auto [dim, offset] : llvm::enumerate(cut.getMixedOffsets())) {
+    if (cut.getStaticSizes()[dim] == shape[dim]) {
       whole[dim] = sizes[dim];
       continue;
     }
     std::optional<TileOffset> start = getTileOffset(offset);
-    std::optional<LoopBound> bound =
-        start && start->loop ? getLoopBound(start->loop) : std::nullopt;
-    std::optional<TileOffset::Range> range =
-        bound ? start->getRange() : std::nullopt;
-    if (range && range->first == 0 && range->step == shape[dim])
-      whole[dim] = getAffineSymbolExpr(bound->symbol, slice.getContext())
-                       .floorDiv(bound->divisor) *
-                   start->factor;
+    if (auto bound =
+            start && start->loop ? getLoopBound(start->loop) : std::nullopt)
+      whole[dim] = bound->getSize(cut->getContext()) * start->factor;
   }
   return whole;
 }
@@ -437,7 +433,8 @@ spyre_graph::getSizesWrittenInBuffer(SpyreOpInterface op) {
   auto tile = op.getSpyreInit().getDefiningOp<memref::SubViewOp>();
   if (!tile)
     return sizes;
-  return getWholeSizes(tile, sizes, getTypeSizes(tile.getSource()));
+  return getWholeSizes(tile, shapeOf(tile.getSource()), sizes,
+                       getTypeSizes(tile.getSource()));
 }
 
 SmallVector<SpyreOpInterface> spyre_graph::getWriters(Value buffer) {
@@ -529,7 +526,8 @@ SmallVector<AffineExpr> spyre_graph::getSizes(Value value) {
         return getSizes(tensor.getBuffer());
       })
       .Case([](tensor::InsertSliceOp insert) {
-        return getWholeSizes(insert, getSizes(insert.getSource()),
+        return getWholeSizes(insert, shapeOf(insert.getDest()),
+                             getSizes(insert.getSource()),
                              getSizes(insert.getDest()));
       })
       .Case<tensor::ExtractSliceOp, memref::SubViewOp>(

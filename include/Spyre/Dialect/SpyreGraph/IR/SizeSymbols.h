@@ -29,6 +29,8 @@ inline constexpr llvm::StringLiteral kBoundMapAttrName =
 struct LoopBound {
   unsigned symbol = 0;
   int64_t divisor = 1;
+
+  AffineExpr getSize(MLIRContext *context) const;
 };
 /// Nothing for an operation that is no such loop.
 std::optional<LoopBound> getLoopBound(Operation *loop);

@@ -375,9 +375,7 @@ private:
             symbols[bound->symbol].getStep() %
                     (bound->divisor * range->step / offset->factor) ==
                 0;
-        last = getAffineSymbolExpr(bound->symbol, context)
-                       .floorDiv(bound->divisor) *
-                   offset->factor -
+        last = bound->getSize(context) * offset->factor -
                (isKnown ? range->step : offset->factor);
       }
       AffineExpr end = last + tile.getType().getDimSize(dim);
