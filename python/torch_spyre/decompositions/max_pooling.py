@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torch_spyre.decompositions.ordering import may_be_nan
 from torch_spyre.decompositions.windows import (
     adaptive_windows,
     pad_for_windows,
@@ -36,11 +37,6 @@ def _lowest(dtype: torch.dtype) -> float:
     if dtype.is_floating_point:
         return -math.inf
     return torch.iinfo(torch.int32 if dtype == torch.int64 else dtype).min
-
-
-def _has_nan(dtype: torch.dtype) -> bool:
-    """Whether the device has NaN of a type."""
-    return dtype == torch.float32
 
 
 def _places_of_nan(x: Tensor, dim: int) -> Tensor:
@@ -89,7 +85,7 @@ def _pool(count: int, finds_places: bool = True) -> Callable:
         # The place in the window, as coordinates and as the number of the element.
         merged = torch.ops.spyre.merge_last(view, count)
         rest = merged.argmax(-1)
-        if _has_nan(x.dtype):
+        if may_be_nan(x.dtype):
             last = _places_of_nan(merged, merged.dim() - 1).amax(-1)
             rest = torch.where(values.isnan(), last.to(torch.int64), rest)
         index: Any = 0
@@ -168,7 +164,7 @@ def _adaptive(count: int) -> Callable:
             for start, length in adaptive_windows(x.shape[dim], out[dim - x.dim()]):
                 part = values.narrow(dim, start, length)
                 own, place = part.max(dim, keepdim=True)
-                if _has_nan(x.dtype):
+                if may_be_nan(x.dtype):
                     last = _places_of_nan(part, dim).amax(dim, keepdim=True)
                     place = torch.where(own.isnan(), last.to(torch.int64), place)
                 numbers = number.narrow(dim, start, length).gather(dim, place)

@@ -329,10 +329,6 @@ private:
                      .str();
         return false;
       }
-    if (level.symbol && !target.allowsOverlappingTiles()) {
-      reason = target.getTitle().str() + " has no tiles that overlap";
-      return false;
-    }
     bool accumulates = target.allowsCarriedValues();
     if (level.reduced.empty() || (force && accumulates))
       return true;

@@ -250,17 +250,13 @@ private:
 
   /// The level that cuts as many of the seeds together as possible. Nothing if
   /// not even the first can be cut; `reason` says why.
-  std::optional<TileLevel> getLevel(const OpGroup &group,
-                                    ArrayRef<TileSeed> seeds,
-                                    std::string &reason) {
+  static std::optional<TileLevel> getLevel(const OpGroup &group,
+                                           ArrayRef<TileSeed> seeds,
+                                           std::string &reason) {
     reason = findObstacle(group);
     if (!reason.empty())
       return std::nullopt;
     std::optional<TileLevel> level = getTileLevel(group, seeds, reason);
-    if (level && level->symbol && !target.allowsOverlappingTiles()) {
-      reason = target.getTitle().str() + " has no tiles that overlap";
-      return std::nullopt;
-    }
     if (level)
       return level;
     SmallVector<TileSeed> kept;

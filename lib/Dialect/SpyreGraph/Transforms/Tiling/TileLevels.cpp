@@ -7,6 +7,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Shapes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "Spyre/Target/Interface/Target.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineExprVisitor.h"
 #include <numeric>
@@ -291,6 +292,11 @@ private:
     if (!level.symbol)
       return true;
     Operation *first = level.loopDims.front().first;
+    const Target *target = getTarget(first);
+    if (!target || !target->allowsOverlappingTiles()) {
+      fail(first, "has an extent that varies, and tiles that would overlap");
+      return false;
+    }
     if (level.granularity != 1 || level.leastExtent != level.extent) {
       fail(first, "has tiles that would start inside of sticks at some sizes");
       return false;
